@@ -1,0 +1,59 @@
+# Two commands carry everything: `make up` and `make test`. Both install and build what they need
+# and can be run again at any time.
+
+CARGO ?= cargo
+TESTBED = $(CARGO) run --quiet --locked --package keelson-testbed --
+SOAK_ROUNDS ?= 10
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show these lines
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: up
+up: ## Start a real one-machine Kubernetes with Keelson's types in it
+	@$(TESTBED) up
+
+.PHONY: down
+down: ## Take it away again, with every trace
+	@$(TESTBED) down
+
+.PHONY: status
+status: ## Say what is up
+	@$(TESTBED) status
+
+.PHONY: test
+test: ## Run everything a change must pass
+	$(TESTBED) prepare
+	$(CARGO) test --workspace --locked
+	$(TESTBED) sweep
+
+.PHONY: lint
+lint: ## Check format, lints, documentation and generated files
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --locked --quiet
+	$(CARGO) xtask generate --check
+	test -z "$$(gofmt -l testbed/go)"
+
+.PHONY: generate
+generate: ## Write what is generated from the types (deploy/crds)
+	$(CARGO) xtask generate
+
+.PHONY: soak
+soak: ## Repeat the tests that start, kill and break clusters (SOAK_ROUNDS=10)
+	$(TESTBED) prepare
+	@for round in $$(seq $(SOAK_ROUNDS)); do \
+		echo "round $$round of $(SOAK_ROUNDS)"; \
+		$(CARGO) test --quiet --locked --package keelson-testbed || exit 1; \
+	done
+	$(TESTBED) sweep
+
+.PHONY: images
+images: ## Write the container images (pause and a test image so far) to target/images
+	$(TESTBED) images
+
+.PHONY: bench
+bench: ## Measure against the peers
+	@echo "There is nothing to measure yet: the first bench comes with keelson-proxy, against kube-rbac-proxy, nginx and raw hyper."

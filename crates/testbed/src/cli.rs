@@ -1,0 +1,165 @@
+//! The command `keelson-testbed`: what is behind `make up` and `make down`.
+
+use crate::cluster::{Size, prepare};
+use crate::error::{Doing, Error, chain};
+use crate::keeper;
+use crate::node::Pods;
+use crate::programs::{KUBERNETES, Program, Programs};
+use crate::{cache, image, state};
+use clap::{Parser, Subcommand};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A real Kubernetes on one machine, from published parts.
+#[derive(Debug, Parser)]
+#[command(name = "keelson-testbed", version)]
+pub struct Arguments {
+    /// Which cluster; several run side by side.
+    #[arg(long, global = true, default_value = "local")]
+    name: String,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Bring the cluster up with Keelson's types in it; one that is up is left as it is.
+    Up,
+    /// Take the cluster down and remove every trace of it.
+    Down,
+    /// Say what is up.
+    Status,
+    /// Print the kubeconfig of the cluster.
+    Kubeconfig {
+        /// Print where the file is instead of what is in it.
+        #[arg(long)]
+        path: bool,
+    },
+    /// Run kubectl against the cluster.
+    #[command(disable_help_flag = true)]
+    Kubectl {
+        /// What kubectl is to do.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+    /// Install the packages and build the programs that tests and `up` need.
+    Prepare,
+    /// Write the container images into a folder.
+    Images {
+        /// The folder.
+        #[arg(default_value = "target/images")]
+        folder: PathBuf,
+    },
+    /// Remove what killed clusters left.
+    Sweep,
+    /// Hold a cluster until told to end; `up` starts this.
+    #[command(hide = true)]
+    Keep,
+}
+
+/// Does what was asked.
+pub async fn run(arguments: Arguments) -> Result<(), Error> {
+    let name = arguments.name.as_str();
+    match arguments.verb {
+        Verb::Up => up(name).await?,
+        Verb::Down => match keeper::down(name).await? {
+            true => println!("Cluster {name} is gone."),
+            false => println!("There was no cluster {name}."),
+        },
+        Verb::Status => status(name)?,
+        Verb::Kubeconfig { path } => {
+            let file = kubeconfig_of(name)?;
+            match path {
+                true => println!("{}", file.display()),
+                false => print!("{}", read(&file)?),
+            }
+        }
+        Verb::Kubectl { words } => return kubectl(name, &words),
+        Verb::Prepare => drop(prepare(&Size::Pods(Pods::default()))?),
+        Verb::Images { folder } => images(&folder)?,
+        Verb::Sweep => {
+            for swept in state::sweep(&cache::clusters())? {
+                println!("Removed what cluster {swept} had left.");
+            }
+        }
+        Verb::Keep => keeper::keep(name).await?,
+    }
+    Ok(())
+}
+
+async fn up(name: &str) -> Result<(), Error> {
+    keeper::up(name).await?;
+    let file = kubeconfig_of(name)?;
+    println!("\nKubernetes {KUBERNETES} with Keelson's types. Try:\n");
+    println!("  export KUBECONFIG={}", file.display());
+    println!("  {} get nodes,crds", program(Program::Kubectl)?.display());
+    println!("  make down");
+    Ok(())
+}
+
+fn status(name: &str) -> Result<(), Error> {
+    if !keeper::is_up(name)? {
+        println!("Cluster {name} is down. `make up` brings it up.");
+        return Ok(());
+    }
+    let folder = keeper::folder(name);
+    println!(
+        "Cluster {name} is up: Kubernetes {KUBERNETES}, kubeconfig {}",
+        kubeconfig_of(name)?.display()
+    );
+    let pids = std::fs::read_dir(folder.join("pids")).doing(|| "its processes are not known")?;
+    let mut names: Vec<String> = pids
+        .flatten()
+        .map(|it| it.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    for component in names {
+        let pid = read(&folder.join("pids").join(&component))?;
+        let state = match Path::new("/proc").join(pid.trim()).exists() {
+            true => format!("running, process {pid}"),
+            false => "not running".into(),
+        };
+        println!("  {component:<24} {state}");
+    }
+    println!("Logs are in {}", folder.join("logs").display());
+    Ok(())
+}
+
+/// Becomes kubectl, so that terminals and exit codes are kubectl's own.
+fn kubectl(name: &str, words: &[String]) -> Result<(), Error> {
+    let file = kubeconfig_of(name)?;
+    let mut command = Command::new(program(Program::Kubectl)?);
+    let refused = command.args(words).env("KUBECONFIG", file).exec();
+    Err(refused).doing(|| "kubectl could not be started")
+}
+
+fn images(folder: &Path) -> Result<(), Error> {
+    for file in image::write_all(folder)? {
+        let size = std::fs::metadata(&file).map_or(0, |it| it.len());
+        println!("{:>8.2} MB  {}", size as f64 / 1e6, file.display());
+    }
+    Ok(())
+}
+
+fn kubeconfig_of(name: &str) -> Result<PathBuf, Error> {
+    if keeper::is_up(name)? {
+        return Ok(keeper::folder(name).join("kubeconfig"));
+    }
+    Err(Error::Down {
+        name: name.to_owned(),
+    })
+}
+
+fn program(program: Program) -> Result<PathBuf, Error> {
+    Ok(Programs::prepare(&[program])?.path(program))
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).doing(|| format!("{} could not be read", path.display()))
+}
+
+/// An error with everything below it, for the end of a command.
+pub fn explain(error: &Error) -> String {
+    chain(error)
+}

@@ -1,0 +1,286 @@
+//! Container images without a container engine: an OCI image layout in a tar file, the same bytes
+//! for the same content, which `ctr images import` and every registry tool take.
+
+use crate::error::{Doing, Error};
+use crate::programs::pause;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use tar::{Builder, EntryType, Header};
+
+/// An image: its name, how it starts, and the files in it.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Reference, e.g. `localhost/pause:1`.
+    pub name: String,
+    /// The program and its words.
+    pub entrypoint: Vec<String>,
+    /// The user it runs as, e.g. `65532:65532`.
+    pub user: String,
+    /// Path inside, and what is there.
+    pub content: BTreeMap<String, Content>,
+}
+
+/// What stands at a path of an image.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A program or file copied from this machine.
+    File(PathBuf),
+    /// A symbolic link to this target.
+    Link(String),
+    /// An empty folder with these permissions.
+    Folder(u32),
+}
+
+/// The images a cluster with pods always has: `localhost/pause:1` and `localhost/busybox:1`.
+pub fn standard() -> Result<Vec<Image>, Error> {
+    let pause = Image {
+        name: "localhost/pause:1".into(),
+        entrypoint: vec!["/pause".into()],
+        user: "65535:65535".into(),
+        content: [("pause".into(), Content::File(pause()?))].into(),
+    };
+    let mut content: BTreeMap<_, _> = [
+        "sh", "cat", "echo", "httpd", "id", "ls", "nc", "nslookup", "sleep", "test", "touch",
+        "true",
+    ]
+    .map(|applet| (format!("bin/{applet}"), Content::Link("busybox".into())))
+    .into();
+    content.insert("bin/busybox".into(), Content::File("/bin/busybox".into()));
+    content.insert("tmp".into(), Content::Folder(0o1777));
+    let busybox = Image {
+        name: "localhost/busybox:1".into(),
+        entrypoint: vec!["/bin/sh".into()],
+        user: "65532:65532".into(),
+        content,
+    };
+    Ok(vec![pause, busybox])
+}
+
+/// Writes the standard images into a folder and returns their files.
+pub fn write_all(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    std::fs::create_dir_all(folder).doing(|| format!("{} could not be made", folder.display()))?;
+    standard()?
+        .iter()
+        .map(|image| {
+            let file = folder.join(format!("{}.tar", image.name.replace(['/', ':'], "_")));
+            image
+                .write(&file)
+                .doing(|| format!("image {} could not be written", image.name))?;
+            Ok(file)
+        })
+        .collect()
+}
+
+impl Image {
+    /// Writes the image whole or not at all.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let partial = file.with_extension(format!("{}.partial", std::process::id()));
+        std::fs::write(&partial, self.layout()?)?;
+        std::fs::rename(&partial, file)
+    }
+
+    fn layout(&self) -> io::Result<Vec<u8>> {
+        let layer = self.layer()?;
+        let layer_digest = digest(&layer);
+        let config = bytes(&json!({
+            "architecture": architecture(),
+            "os": "linux",
+            "config": {
+                "Entrypoint": self.entrypoint,
+                "User": self.user,
+                "Env": ["PATH=/bin"],
+                "WorkingDir": "/",
+            },
+            "rootfs": { "type": "layers", "diff_ids": [layer_digest] },
+        }));
+        let manifest = bytes(&json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": descriptor("config.v1+json", &config),
+            "layers": [descriptor("layer.v1.tar", &layer)],
+        }));
+        let mut listed = descriptor("manifest.v1+json", &manifest);
+        listed["annotations"] = json!({
+            "io.containerd.image.name": self.name,
+            "org.opencontainers.image.ref.name": self.name,
+        });
+        let index = bytes(&json!({ "schemaVersion": 2, "manifests": [listed] }));
+        let mut layout = Builder::new(Vec::new());
+        add(
+            &mut layout,
+            "oci-layout",
+            br#"{"imageLayoutVersion":"1.0.0"}"#,
+        )?;
+        add(&mut layout, "index.json", &index)?;
+        for blob in [&layer, &config, &manifest] {
+            let name = digest(blob).replace(':', "/");
+            add(&mut layout, &format!("blobs/{name}"), blob)?;
+        }
+        layout.into_inner()
+    }
+
+    /// One layer, not compressed: images here are read once, from the disk they lie on.
+    fn layer(&self) -> io::Result<Vec<u8>> {
+        let mut layer = Builder::new(Vec::new());
+        let mut folders: BTreeMap<String, u32> = BTreeMap::new();
+        for folder in ["dev", "etc", "proc", "run", "sys"] {
+            folders.insert(folder.into(), 0o755);
+        }
+        for (path, content) in &self.content {
+            for folder in Path::new(path)
+                .ancestors()
+                .skip(1)
+                .filter(|it| !it.as_os_str().is_empty())
+            {
+                folders.entry(folder.display().to_string()).or_insert(0o755);
+            }
+            if let Content::Folder(mode) = content {
+                folders.insert(path.clone(), *mode);
+            }
+        }
+        for (path, mode) in folders {
+            let mut header = header(EntryType::Directory, mode, 0);
+            layer.append_data(&mut header, format!("{path}/"), io::empty())?;
+        }
+        for (path, content) in &self.content {
+            match content {
+                Content::Folder(_) => {}
+                Content::Link(target) => {
+                    let mut header = header(EntryType::Symlink, 0o777, 0);
+                    layer.append_link(&mut header, path, target)?;
+                }
+                Content::File(source) => {
+                    let data = std::fs::read(source)?;
+                    let mut header = header(EntryType::Regular, 0o755, data.len());
+                    layer.append_data(&mut header, path, data.as_slice())?;
+                }
+            }
+        }
+        layer.into_inner()
+    }
+}
+
+fn add(layout: &mut Builder<Vec<u8>>, name: &str, data: &[u8]) -> io::Result<()> {
+    layout.append_data(
+        &mut header(EntryType::Regular, 0o644, data.len()),
+        name,
+        data,
+    )
+}
+
+/// No owner, no time: what is left depends on the content alone.
+fn header(kind: EntryType, mode: u32, size: usize) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_size(size as u64);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
+    header
+}
+
+fn descriptor(kind: &str, blob: &[u8]) -> Value {
+    json!({
+        "mediaType": format!("application/vnd.oci.image.{kind}"),
+        "digest": digest(blob),
+        "size": blob.len(),
+    })
+}
+
+fn digest(blob: &[u8]) -> String {
+    let hash: String = Sha256::digest(blob)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("sha256:{hash}")
+}
+
+fn bytes(value: &Value) -> Vec<u8> {
+    value.to_string().into_bytes()
+}
+
+/// Go's name of this machine's architecture, which is what image tools use.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    fn example() -> Image {
+        Image {
+            name: "localhost/example:1".into(),
+            entrypoint: vec!["/bin/program".into()],
+            user: "65532:65532".into(),
+            content: [
+                (
+                    "bin/program".to_owned(),
+                    Content::File("/proc/version".into()),
+                ),
+                ("bin/alias".to_owned(), Content::Link("program".into())),
+                ("tmp".to_owned(), Content::Folder(0o1777)),
+            ]
+            .into(),
+        }
+    }
+
+    fn files(archive: &[u8]) -> BTreeMap<String, Vec<u8>> {
+        let mut archive = tar::Archive::new(archive);
+        let entries = archive.entries().expect("a tar file");
+        entries
+            .map(|entry| {
+                let mut entry = entry.expect("an entry");
+                let path = entry.path().expect("a path").display().to_string();
+                let mut data = Vec::new();
+                entry.read_to_end(&mut data).expect("its data");
+                (path, data)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_same_content_gives_the_same_bytes() {
+        assert_eq!(
+            example().layout().expect("bytes"),
+            example().layout().expect("bytes")
+        );
+    }
+
+    #[test]
+    fn every_digest_in_an_image_is_the_digest_of_what_it_names() {
+        let layout = files(&example().layout().expect("bytes"));
+        for (path, blob) in layout.iter().filter(|(path, _)| path.starts_with("blobs/")) {
+            let named = path.trim_start_matches("blobs/").replace('/', ":");
+            assert_eq!(named, digest(blob), "{path}");
+        }
+        let read = |name: &str| -> Value { serde_json::from_slice(&layout[name]).expect("JSON") };
+        let blob = |digest: &Value| {
+            format!(
+                "blobs/{}",
+                digest.as_str().expect("a digest").replace(':', "/")
+            )
+        };
+        let manifest = read(&blob(&read("index.json")["manifests"][0]["digest"]));
+        let config = read(&blob(&manifest["config"]["digest"]));
+        assert_eq!(
+            config["rootfs"]["diff_ids"][0],
+            manifest["layers"][0]["digest"]
+        );
+        let layer = files(&layout[&blob(&manifest["layers"][0]["digest"])]);
+        assert!(
+            layer.contains_key("bin/program") && layer.contains_key("tmp/"),
+            "{:?}",
+            layer.keys()
+        );
+    }
+}

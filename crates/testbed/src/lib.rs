@@ -1,0 +1,51 @@
+//! A real Kubernetes on one machine, from published parts, for tests and for a first look.
+//!
+//! A test asks for [`Cluster::shared`] (one control plane for the whole test binary), takes a
+//! namespace of its own and a client, and works against the real API server. Tests of pods start a
+//! cluster of [`Size::Pods`]. [`faults`] puts a misbehaving proxy before the API server. Nothing
+//! is left behind, however the test ends.
+//!
+//! ```no_run
+//! # use keelson_testbed::Cluster;
+//! # async fn test() {
+//! let cluster = Cluster::shared().await;
+//! let namespace = cluster.namespace("first").await;
+//! let pods: kube::Api<k8s_openapi::api::core::v1::Pod> =
+//!     kube::Api::namespaced(cluster.client(), namespace.name());
+//! # }
+//! ```
+
+mod cache;
+mod cgroup;
+mod cluster;
+mod command;
+mod components;
+mod enclosure;
+mod error;
+pub mod faults;
+mod forward;
+pub mod image;
+mod keeper;
+mod kubeconfig;
+mod manifests;
+mod node;
+mod packages;
+mod pki;
+mod process;
+mod programs;
+mod progress;
+mod shared;
+mod state;
+mod wait;
+
+pub mod cli;
+
+pub use cluster::{Cluster, Size};
+pub use enclosure::MASKED_SYSCTLS;
+pub use error::Error;
+pub use node::{NON_ROOT, Pods};
+pub use pki::{Authority, Identity};
+pub use process::Process;
+pub use programs::{KUBERNETES, Program};
+pub use shared::Namespace;
+pub use wait::until;

@@ -1,0 +1,128 @@
+//! What a cluster takes from the distribution: looked for first, installed where this is Debian
+//! and we are root, and otherwise named in one sentence with the command that helps.
+
+use crate::command::succeeded;
+use crate::error::{Doing, Error};
+use crate::progress::Progress;
+use crate::{cache, state};
+use nix::fcntl::FlockArg;
+use std::path::Path;
+use std::process::Command;
+
+/// A program or file and the Debian package that brings it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Need {
+    what: &'static str,
+    package: &'static str,
+}
+
+const fn need(what: &'static str, package: &'static str) -> Need {
+    Need { what, package }
+}
+
+/// What every cluster needs.
+pub(crate) const CONTROL_PLANE: &[Need] = &[
+    need("ip", "iproute2"),
+    need("mount", "mount"),
+    need("setpriv", "util-linux"),
+];
+
+/// What a cluster that runs pods, and the hosts of the network tests, need besides.
+pub(crate) const PODS: &[Need] = &[
+    need("containerd", "containerd"),
+    need("runc", "runc"),
+    need("/usr/lib/cni/bridge", "containernetworking-plugins"),
+    need("nft", "nftables"),
+    need("conntrack", "conntrack"),
+    need("/bin/busybox", "busybox-static"),
+    need("NetworkManager", "network-manager"),
+    need("dbus-daemon", "dbus"),
+];
+
+/// Refuses anyone but root, in the words of the command that was typed.
+pub(crate) fn require_root() -> Result<(), Error> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let words: Vec<String> = std::env::args().collect();
+    Err(Error::NotRoot {
+        command: words.join(" "),
+    })
+}
+
+/// Makes sure that all of this is there.
+pub(crate) fn provide(needs: &[Need]) -> Result<(), Error> {
+    if missing(needs).is_empty() {
+        return Ok(());
+    }
+    let lock_file = cache::folder().join("packages.lock");
+    let _alone = std::fs::create_dir_all(cache::folder())
+        .and_then(|()| state::lock(&lock_file, FlockArg::LockExclusive))
+        .doing(|| format!("{} could not be locked", lock_file.display()))?;
+    // Another process may have installed them while we waited.
+    let wanted = missing(needs);
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let packages: Vec<&str> = wanted.iter().map(|need| need.package).collect();
+    if !found("apt-get") || require_root().is_err() {
+        let programs: Vec<&str> = wanted.iter().map(|need| need.what).collect();
+        return Err(Error::PackagesMissing {
+            programs: programs.join(", "),
+            packages: packages.join(" "),
+        });
+    }
+    let progress = Progress::start(format!("installing {}", packages.join(", ")));
+    apt(&["update", "-qq"])?;
+    apt(&[
+        &["install", "-y", "-qq", "--no-install-recommends"],
+        packages.as_slice(),
+    ]
+    .concat())?;
+    progress.done();
+    Ok(())
+}
+
+fn missing(needs: &[Need]) -> Vec<Need> {
+    needs
+        .iter()
+        .filter(|need| !found(need.what))
+        .copied()
+        .collect()
+}
+
+/// A path exists; a name is found on the PATH or among the programs of root.
+fn found(what: &str) -> bool {
+    if what.starts_with('/') {
+        return Path::new(what).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .any(|folder| folder.join(what).exists())
+}
+
+fn apt(words: &[&str]) -> Result<String, Error> {
+    let mut command = Command::new("apt-get");
+    command.args(words).env("DEBIAN_FRONTEND", "noninteractive");
+    let output = command
+        .output()
+        .doing(|| "`apt-get` could not be started")?;
+    succeeded(format!("apt-get {}", words[0]), &output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_absent_is_missing() {
+        let needs = [
+            need("sh", "dash"),
+            need("/no/such/file", "nothing"),
+            need("no-such-program", "none"),
+        ];
+        let names: Vec<&str> = missing(&needs).iter().map(|need| need.package).collect();
+        assert_eq!(names, ["nothing", "none"]);
+    }
+}

@@ -1,0 +1,121 @@
+//! `keelson-testbed` as a person types it.
+
+use keelson_testbed::until;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+fn testbed(name: &str, words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keelson-testbed"));
+    command.args(["--name", name]).args(words);
+    command
+}
+
+fn said(output: &Output) -> String {
+    let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+fn run(name: &str, words: &[&str]) -> (bool, String) {
+    let output = testbed(name, words).output().expect("the command");
+    (output.status.success(), said(&output))
+}
+
+/// A name no other run uses, so that a person's own cluster is left alone.
+fn unique(what: &str) -> String {
+    format!("{what}-{}", std::process::id())
+}
+
+#[test]
+fn up_is_idempotent_and_down_leaves_nothing() {
+    let name = unique("command");
+    let (ok, said) = run(&name, &["status"]);
+    assert!(ok && said.contains("is down"), "{said}");
+    let (ok, said) = run(&name, &["kubectl", "get", "nodes"]);
+    assert!(!ok && said.contains("`make up` brings it up"), "{said}");
+
+    let (ok, said) = run(&name, &["up"]);
+    assert!(ok && said.contains("is up"), "{said}");
+    let (ok, kubeconfig) = run(&name, &["kubeconfig"]);
+    assert!(
+        ok && kubeconfig.contains("https://127.0.0.1:"),
+        "{kubeconfig}"
+    );
+    let (ok, said) = run(&name, &["up"]);
+    assert!(ok && said.contains("is up already"), "{said}");
+    assert_eq!(
+        run(&name, &["kubeconfig"]).1,
+        kubeconfig,
+        "a second `up` changes nothing"
+    );
+
+    let (ok, said) = run(&name, &["kubectl", "get", "nodes", "--output", "name"]);
+    assert!(ok && said.trim() == "node/node-1", "{said}");
+    let (ok, said) = run(&name, &["kubectl", "get", "crds", "--output", "name"]);
+    for kind in [
+        "seinodes.sei.io",
+        "nmstates.nmstate.io",
+        "certificates.cert-manager.io",
+    ] {
+        assert!(ok && said.contains(kind), "{kind} is missing: {said}");
+    }
+    let (ok, said) = run(&name, &["status"]);
+    for component in ["kube-apiserver", "kubelet", "cert-manager"] {
+        assert!(
+            ok && said.contains(component),
+            "{component} is missing: {said}"
+        );
+    }
+    assert!(!said.contains("not running"), "{said}");
+
+    let folder = PathBuf::from(run(&name, &["kubeconfig", "--path"]).1.trim());
+    let (ok, said) = run(&name, &["down"]);
+    assert!(ok && said.contains("is gone"), "{said}");
+    assert!(!folder.exists(), "its files are removed");
+    let (ok, said) = run(&name, &["down"]);
+    assert!(ok && said.contains("There was no cluster"), "{said}");
+}
+
+#[tokio::test]
+async fn ctrl_c_in_the_middle_of_up_leaves_nothing() {
+    let name = unique("interrupted");
+    let child = testbed(&name, &["up"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command");
+    let up = Pid::from_raw(child.id().cast_signed());
+    let folder = until("its first component", Duration::from_secs(30), async || {
+        let folders = std::fs::read_dir(clusters()).map_err(|error| error.to_string())?;
+        let mut folders = folders.flatten().map(|entry| entry.path());
+        let ours = folders
+            .find(|folder| folder.ends_with(&name))
+            .ok_or("no folder yet")?;
+        let started = ours.join("pids/kube-apiserver").exists();
+        if started {
+            Ok(ours)
+        } else {
+            Err("no API server yet".to_owned())
+        }
+    })
+    .await
+    .expect("a cluster that starts");
+
+    kill(up, Signal::SIGINT).expect("a signal");
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await;
+    let output = output.expect("a thread").expect("its end");
+    assert!(!output.status.success());
+    assert!(said(&output).contains("interrupted"), "{}", said(&output));
+    assert!(!folder.exists(), "its files are removed");
+    let (_, said) = run(&name, &["status"]);
+    assert!(said.contains("is down"), "{said}");
+}
+
+/// Where the clusters' folders are, as the command itself finds it.
+fn clusters() -> PathBuf {
+    let home = std::env::var("HOME").expect("a home");
+    let cache = std::env::var("KEELSON_CACHE").unwrap_or_else(|_| format!("{home}/.cache/keelson"));
+    PathBuf::from(cache).join("clusters")
+}
