@@ -192,7 +192,7 @@ fn go(source: &Path) -> Command {
     command.current_dir(source);
     command
         .env("CGO_ENABLED", "0")
-        .env("GOFLAGS", "-mod=readonly")
+        .env("GOFLAGS", "-mod=readonly -buildvcs=false")
         .env("GOWORK", "off");
     command
 }
