@@ -19,8 +19,7 @@ use crate::programs::{Program, Programs, pause};
 use crate::state::State;
 use crate::wait::until;
 use crate::{cache, manifests};
-use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::{Api, Client};
+use kube::Client;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +41,7 @@ pub enum Size {
 pub struct Cluster {
     // Declared in the order of dropping: programs, then walls, then files.
     components: Vec<Process>,
-    runtime: Option<Runtime>,
+    _background: Background,
     enclosure: Arc<Enclosure>,
     authority: Authority,
     token: String,
@@ -65,18 +64,22 @@ impl Cluster {
         let first = pause()?;
         let state = State::create(&cache::clusters(), name)?;
         let enclosure = Arc::new(Enclosure::raise(&first)?);
-        let runtime = own_runtime()?;
+        let background = Background::start()?;
         let target = SocketAddr::from((address(), 6443));
         let forwarder = forward(Arc::downgrade(&enclosure), target);
-        let api = runtime.spawn(forwarder).await.unwrap_or_else(|error| {
-            Err(Error::System {
-                doing: "the forwarder did not start".into(),
-                source: error.into(),
-            })
-        })?;
+        let api = background
+            .runtime()
+            .spawn(forwarder)
+            .await
+            .unwrap_or_else(|error| {
+                Err(Error::System {
+                    doing: "the forwarder did not start".into(),
+                    source: error.into(),
+                })
+            })?;
         let mut cluster = Self {
             components: Vec::new(),
-            runtime: Some(runtime),
+            _background: background,
             enclosure,
             authority: Authority::new("keelson-testbed")?,
             token: random_token()?,
@@ -107,18 +110,10 @@ impl Cluster {
         .await?;
         // It ends where it finds no API server, and where the server's own roles are not there yet.
         self.launch([controller_manager])?;
-        // Made by it, and needed by the first pod.
-        let accounts = Api::<ServiceAccount>::namespaced(client.clone(), "default");
         self.until(
             "the controller manager",
             Duration::from_secs(30),
-            async || {
-                accounts
-                    .get("default")
-                    .await
-                    .map(drop)
-                    .map_err(|error| error.to_string())
-            },
+            async || manifests::takes_pods(&client, "default").await,
         )
         .await
     }
@@ -301,10 +296,6 @@ impl Drop for Cluster {
         if std::thread::panicking() {
             eprintln!("{}", self.tails(20));
         }
-        if let Some(runtime) = self.runtime.take() {
-            // A runtime may not wait for its tasks inside another one's.
-            runtime.shutdown_background();
-        }
     }
 }
 
@@ -321,14 +312,34 @@ pub(crate) fn prepare(size: &Size) -> Result<Programs, Error> {
     }
 }
 
-/// The forwarder outlives the runtime of the test that happened to start a shared cluster.
-fn own_runtime() -> Result<Runtime, Error> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("cluster")
-        .enable_all()
-        .build()
-        .doing(|| "the cluster's own runtime could not be started")
+/// A runtime of the cluster's own: the forwarder outlives the runtime of the test that happened to
+/// start a shared cluster.
+#[derive(Debug)]
+struct Background(Option<Runtime>);
+
+impl Background {
+    fn start() -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("cluster")
+            .enable_all()
+            .build()
+            .doing(|| "the cluster's own runtime could not be started")?;
+        Ok(Self(Some(runtime)))
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            // A runtime may not wait for its tasks inside another one's.
+            runtime.shutdown_background();
+        }
+    }
 }
 
 fn random_token() -> Result<String, Error> {

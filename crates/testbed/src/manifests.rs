@@ -49,16 +49,19 @@ pub(crate) async fn apply_crds(client: &Client, folder: &Path) -> Result<(), Err
 pub(crate) async fn ensure_namespace(client: &Client, name: &str) -> Result<(), Error> {
     let namespace = object(json!({ "metadata": { "name": name } }));
     apply(&Api::<Namespace>::all(client.clone()), &namespace).await?;
-    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), name);
     let what = format!("the service account of namespace {name}");
     until(&what, Duration::from_secs(30), async || {
-        accounts
-            .get("default")
-            .await
-            .map(drop)
-            .map_err(|error| error.to_string())
+        takes_pods(client, name).await
     })
     .await
+}
+
+/// Whether a namespace has the service account its first pod needs; the controller manager makes
+/// it.
+pub(crate) async fn takes_pods(client: &Client, namespace: &str) -> Result<(), String> {
+    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), namespace);
+    let found = accounts.get("default").await;
+    found.map(drop).map_err(|error| error.to_string())
 }
 
 /// A Service on port 443 whose only endpoint is `address:port`.

@@ -42,7 +42,7 @@ async fn a_killed_test_leaves_no_process_mount_namespace_cgroup_or_sysctl_behind
     victim.wait().expect("its end");
     until(
         "the end of its processes",
-        Duration::from_secs(5),
+        Duration::from_secs(20),
         async || match inside(&walls) {
             left if left.is_empty() => Ok(()),
             left => Err(format!("still there: {left:?}")),
