@@ -1,0 +1,149 @@
+//! Following the files: every few seconds they are read, and what is complete is put in force.
+//!
+//! Deciding is `unit`'s. Here is only the order: the policy first, then the posture, then what
+//! `/loaded` tells, so that whoever reads a mode there finds it in force.
+
+use crate::config::{self, Config};
+use crate::explain::rules;
+use crate::pipeline::{Pipeline, Policy};
+use crate::refusal::Refusal;
+use crate::serve::Posture;
+use crate::settings::Settings;
+use crate::unit::{Loaded, Step, Unit, sources, step};
+use jiff::Timestamp;
+use keelson_tls::reload::Demands;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Reads files and puts what they say in force.
+#[derive(Debug)]
+pub struct Follower {
+    settings: Settings,
+    demands: Demands,
+    unit: Unit,
+    error: Option<String>,
+    posture: watch::Sender<Posture>,
+    loaded: watch::Sender<Loaded>,
+}
+
+impl Follower {
+    /// Reads the files for the first time. A configuration that cannot be read is an error; a
+    /// certificate that cannot be used shuts the door until it can.
+    pub fn start(settings: Settings, demands: Demands, now: Timestamp) -> Result<Self, Refusal> {
+        let config = read(&settings)?;
+        let reading = sources(&config, settings.tls.profile_file.as_deref())
+            .map(|sources| sources.read(&mut None, now));
+        let (unit, error) = match step(None, config, reading.as_ref(), &demands, now) {
+            Step::Take(unit) => (*unit, None),
+            Step::Shut(unit, error) => (*unit, Some(error)),
+            Step::Refuse(error) => return Err(Refusal::Certificate(error)),
+            Step::Keep => return Err(Refusal::Certificate("nothing is in force yet".into())),
+        };
+        if let Some(error) = &error {
+            tracing::error!(
+                error,
+                "TLS is required and there is no usable certificate: shut"
+            );
+        }
+        Ok(Self {
+            posture: watch::Sender::new(Posture::new(unit.mode())),
+            loaded: watch::Sender::new(unit.loaded(error.clone())),
+            settings,
+            demands,
+            unit,
+            error,
+        })
+    }
+
+    /// What the configuration says about requests.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            authorization: self.unit.config.authorization.clone(),
+            paths: rules(&self.settings, &self.unit.config),
+        }
+    }
+
+    /// What connections get, now and later.
+    pub fn posture(&self) -> watch::Receiver<Posture> {
+        self.posture.subscribe()
+    }
+
+    /// What is in force, now and later.
+    pub fn loaded(&self) -> watch::Receiver<Loaded> {
+        self.loaded.subscribe()
+    }
+
+    /// Looks again and again.
+    pub async fn follow(mut self, pipeline: Arc<Pipeline>, every: Duration) {
+        let mut ticks = tokio::time::interval(every);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let put = |policy| pipeline.policy.store(Arc::new(policy));
+            self.look(&put, Timestamp::now());
+        }
+    }
+
+    /// Looks once; `put` puts a new policy in force.
+    pub fn look(&mut self, put: &impl Fn(Policy), now: Timestamp) {
+        let stepped = read(&self.settings).map(|config| {
+            let reading = sources(&config, self.settings.tls.profile_file.as_deref())
+                .map(|sources| sources.read(&mut None, now));
+            step(
+                Some(&self.unit),
+                config,
+                reading.as_ref(),
+                &self.demands,
+                now,
+            )
+        });
+        match stepped {
+            Ok(Step::Keep) => self.note(None),
+            Ok(Step::Take(unit)) => {
+                self.unit = *unit;
+                put(self.policy());
+                self.posture
+                    .send_modify(|posture| *posture = posture.then(self.unit.mode()));
+                self.error = None;
+                self.tell();
+                tracing::info!(loaded = ?*self.loaded.borrow(), "took over the configuration");
+            }
+            Ok(Step::Shut(_, error) | Step::Refuse(error)) => self.note(Some(error)),
+            Err(refusal) => self.note(Some(refusal.to_string())),
+        }
+    }
+
+    /// A new trouble is told once, and so is its end.
+    fn note(&mut self, error: Option<String>) {
+        if self.error == error {
+            return;
+        }
+        if let Some(error) = &error {
+            tracing::warn!(error, "the files are not usable; what was in force stays");
+        }
+        self.error = error;
+        self.tell();
+    }
+
+    fn tell(&self) {
+        self.loaded
+            .send_replace(self.unit.loaded(self.error.clone()));
+    }
+}
+
+/// What the configuration file says; nothing where there is none.
+pub(crate) fn read(settings: &Settings) -> Result<Config, Refusal> {
+    let Some(file) = &settings.config_file else {
+        return Ok(Config::default());
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| Refusal::ConfigFile {
+        file: file.clone(),
+        cause: error.to_string(),
+    })?;
+    let (config, warnings) = config::load(&text, settings.strictness)?;
+    for warning in warnings {
+        tracing::warn!(%warning, "the configuration has something odd");
+    }
+    Ok(config)
+}

@@ -1,0 +1,54 @@
+//! Headers that are about one connection and end with it.
+
+use http::HeaderMap;
+use http::header::{
+    CONNECTION, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
+};
+
+const HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("keep-alive"),
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// Removes what `Connection` names and what is hop-by-hop by definition, from requests and responses
+/// alike. An offer of trailers is renewed: we carry them.
+pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    let trailers = lists_token(headers, &TE, "trailers");
+    if headers.contains_key(CONNECTION) {
+        let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
+            .filter_map(|name| HeaderName::from_bytes(name).ok())
+            .collect();
+        for name in named {
+            headers.remove(name);
+        }
+    }
+    for name in &HOP_BY_HOP {
+        headers.remove(name);
+    }
+    if trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
+}
+
+/// The comma-separated items of all lines of a header.
+fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
+    headers
+        .get_all(name)
+        .iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+        .filter(|item| !item.is_empty())
+}
+
+/// Whether a header lists a token, in any case.
+pub(super) fn lists_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+    tokens(headers, name).any(|item| item.eq_ignore_ascii_case(token.as_bytes()))
+}

@@ -1,0 +1,38 @@
+//! The authorizing proxy before every sidecar, a drop-in for kube-rbac-proxy.
+//!
+//! From the outside in: [`flags`] and [`settings`] say what was asked for, [`config`] and [`mod@unit`]
+//! what may change while the proxy runs, and [`follow`] takes such changes over. [`serve`] takes
+//! connections, [`pipeline`] leads each request past [`path`], [`pipeline::Doorkeeper`] and
+//! [`headers`] to the [`upstream`]. The doorkeeper asks the [`apiserver`] through the [`decision`]
+//! engine, which remembers, bounds and gives up. Everything that decides is a function of values;
+//! sockets, files and clocks are at the edge.
+
+pub mod apiserver;
+pub mod assemble;
+pub mod attributes;
+pub mod check;
+pub mod config;
+pub mod decision;
+pub mod explain;
+pub mod flags;
+pub mod follow;
+pub mod glob;
+pub mod golang;
+pub mod headers;
+pub mod health;
+pub mod logging;
+pub mod metrics;
+pub mod outcome;
+pub mod path;
+pub mod pipeline;
+pub mod query;
+pub mod refusal;
+pub mod review;
+pub mod reviewers;
+pub mod run;
+pub mod serve;
+pub mod settings;
+pub mod target;
+pub mod template;
+pub mod unit;
+pub mod upstream;

@@ -1,0 +1,228 @@
+//! A request's way through the proxy: path, who, may they, on to the upstream.
+//!
+//! The order is the reference's and stands in `Pipeline::answer`, once. Each step is a question to
+//! someone else: the path to `path`, the caller to `doorkeeper`, the headers to `headers`, the rest to
+//! the upstream. Whatever stops a request is an [`Outcome`]; nothing that stops one lets it through.
+
+mod doorkeeper;
+mod forwarding;
+
+pub use doorkeeper::{Doorkeeper, Entrant, Outage};
+
+use crate::attributes::{self, RuleGroups};
+use crate::config::Authorization;
+use crate::headers::{self, Caller, Proof};
+use crate::metrics::Counts;
+use crate::outcome::Outcome;
+use crate::path::{self, Reading, Rules, Standing};
+use crate::query::{self, Query};
+use crate::serve::{Origin, Respond};
+use crate::target::Target;
+use crate::upstream::{Leased, Upstream};
+use arc_swap::ArcSwap;
+use forwarding::forwarded;
+use http::{Method, Request, Response, Version};
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use std::sync::Arc;
+
+/// What the proxy answers with: words of its own, or the upstream's stream.
+pub type AnswerBody = Either<Full<Bytes>, Leased>;
+
+/// What the configuration file says, as one unit: it is replaced whole.
+#[derive(Debug, Default)]
+pub struct Policy {
+    /// Who needs which permission.
+    pub authorization: Authorization,
+    /// Which paths are served, and which to anyone.
+    pub paths: Rules,
+}
+
+/// What the flags say; it stays as long as the process.
+#[derive(Debug, Default)]
+pub struct Habits {
+    /// How paths are read.
+    pub paths: path::Mode,
+    /// How queries are forwarded where a rewrite reads them.
+    pub query: query::Policy,
+    /// What becomes of headers.
+    pub headers: headers::Policy,
+    /// How requests become checks.
+    pub attributes: attributes::Policy,
+    /// Whether the groups of static rules count.
+    pub rule_groups: RuleGroups,
+    /// What `OPTIONS *` gets.
+    pub options_star: OptionsStar,
+}
+
+/// What `OPTIONS *` gets (deviation A17).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OptionsStar {
+    /// 400.
+    #[default]
+    Refused,
+    /// 200, without asking who.
+    Answered,
+}
+
+/// The way through the proxy.
+#[derive(Debug)]
+pub struct Pipeline {
+    /// What the configuration says now.
+    pub policy: ArcSwap<Policy>,
+    /// What the flags say.
+    pub habits: Habits,
+    /// Who knows callers and their rights.
+    pub doorkeeper: Doorkeeper,
+    /// Where requests go.
+    pub target: Target,
+    /// The connections there.
+    pub upstream: Upstream,
+    /// What is counted.
+    pub counts: Counts,
+}
+
+impl Respond for Pipeline {
+    type Body = AnswerBody;
+    type Unanswered = std::convert::Infallible;
+
+    async fn respond(
+        self: Arc<Self>,
+        origin: Arc<Origin>,
+        request: Request<Incoming>,
+    ) -> Result<Response<AnswerBody>, Self::Unanswered> {
+        let method = request.method().clone();
+        let answer = self.answer(&origin, request).await;
+        let outcome = answer.as_ref().map_or_else(Outcome::as_str, |_| "proxied");
+        let answer = answer.unwrap_or_else(|outcome| told(&outcome, &method));
+        self.counts
+            .answered(answer.status().as_u16(), &method, outcome);
+        Ok(answer)
+    }
+}
+
+impl Pipeline {
+    async fn answer(
+        &self,
+        origin: &Origin,
+        request: Request<Incoming>,
+    ) -> Result<Response<AnswerBody>, Outcome> {
+        self.refuse_options_star(&request)?;
+        let policy = self.policy.load_full();
+        let raw_path = request.uri().path().to_owned();
+        let path = match path::read(&raw_path, self.habits.paths) {
+            Err(_) => return Err(Outcome::Ambiguous),
+            Ok(Reading::Redirect(to)) => return Err(redirect(&request, to)),
+            Ok(Reading::Clean(path)) => path,
+        };
+        match policy.paths.standing(&path) {
+            Standing::Absent => Err(Outcome::NotFound),
+            Standing::Exempt => self.forward(origin, request, Caller::Exempt, None).await,
+            Standing::Guarded => self.guarded(origin, request, &policy, &path.decoded).await,
+        }
+    }
+
+    async fn guarded(
+        &self,
+        origin: &Origin,
+        request: Request<Incoming>,
+        policy: &Policy,
+        path: &str,
+    ) -> Result<Response<AnswerBody>, Outcome> {
+        let entrant = self.doorkeeper.greet(origin, request.headers()).await?;
+        let query = Query::parse(request.uri().query().unwrap_or_default());
+        let asked = attributes::Asked {
+            method: request.method(),
+            path,
+            query: &query,
+            headers: request.headers(),
+        };
+        let checks = attributes::checks(&policy.authorization, asked, self.habits.attributes)
+            .map_err(|_| Outcome::Malformed)?;
+        let rules = &policy.authorization.rules;
+        let left = checks.into_iter().filter(|check| {
+            let groups = self.habits.rule_groups;
+            !attributes::allowed_statically(rules, check, entrant.identity(), groups)
+        });
+        self.doorkeeper.admit(&entrant, left.collect()).await?;
+        let reads_query = policy.authorization.rewrites.as_ref();
+        let reads_query = reads_query.is_some_and(|rewrites| !rewrites.query.is_empty());
+        let caller = Caller::Known {
+            identity: entrant.identity(),
+            proof: entrant.proof(),
+        };
+        self.forward(origin, request, caller, reads_query.then_some(&query))
+            .await
+    }
+
+    /// Sends the request on as this caller. A query that was checked is forwarded as it was read.
+    async fn forward(
+        &self,
+        origin: &Origin,
+        mut request: Request<Incoming>,
+        caller: Caller<'_>,
+        checked: Option<&Query>,
+    ) -> Result<Response<AnswerBody>, Outcome> {
+        let raw = request.uri().query().unwrap_or_default();
+        let query = match checked {
+            Some(query) => query.forwarded(raw, self.habits.query),
+            None => Ok(raw.into()),
+        };
+        let query = query.map_err(|_| Outcome::Malformed)?;
+        let path = self.target.path(request.uri().path());
+        let query = query::joined(&self.target.query, &query);
+        let uri = match query.is_empty() {
+            true => path.parse(),
+            false => format!("{path}?{query}").parse(),
+        };
+        let uri: http::Uri = uri.map_err(|_| Outcome::Ambiguous)?;
+        forwarding::keep_host(&mut request);
+        let http1 = request.version() <= Version::HTTP_11;
+        let told = headers::forward(
+            request.headers_mut(),
+            &self.habits.headers,
+            caller,
+            Some(origin.peer.ip()),
+        )
+        .map_err(|_| Outcome::Internal)?;
+        *request.uri_mut() = uri;
+        *request.version_mut() = Version::HTTP_11;
+        let upgrade = told.upgrade.filter(|_| http1);
+        forwarded(&self.upstream, request, upgrade).await
+    }
+
+    fn refuse_options_star(&self, request: &Request<Incoming>) -> Result<(), Outcome> {
+        let star = request.method() == Method::OPTIONS && request.uri().path() == "*";
+        match (star, self.habits.options_star) {
+            (false, _) => Ok(()),
+            (true, OptionsStar::Refused) => Err(Outcome::OptionsStarRefused),
+            (true, OptionsStar::Answered) => Err(Outcome::OptionsStar),
+        }
+    }
+}
+
+/// A cleaned path keeps its query.
+fn redirect(request: &Request<Incoming>, to: String) -> Outcome {
+    match request.uri().query() {
+        Some(query) => Outcome::Redirect(format!("{to}?{query}")),
+        None => Outcome::Redirect(to),
+    }
+}
+
+fn told(outcome: &Outcome, method: &Method) -> Response<AnswerBody> {
+    let reply = outcome.reply(method);
+    let mut response = Response::new(Either::Left(Full::from(reply.body)));
+    *response.status_mut() = reply.status;
+    response.headers_mut().extend(reply.headers);
+    response
+}
+
+impl Entrant {
+    /// How they proved who they are.
+    fn proof(&self) -> Proof<'_> {
+        match &self.subprotocols {
+            Some(left) => Proof::Subprotocol(left),
+            None => Proof::Bearer,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The last step: to the upstream and back, with a tunnel where both sides agree on one.
+
+use super::AnswerBody;
+use crate::headers::strip_hop_by_hop;
+use crate::outcome::Outcome;
+use crate::upstream::Upstream;
+use http::header::{CONNECTION, HOST, UPGRADE};
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Either;
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::copy_bidirectional;
+
+/// The upstream sees the host the client named, wherever it named it.
+pub(super) fn keep_host(request: &mut Request<Incoming>) {
+    let named = request
+        .uri()
+        .authority()
+        .map(|it| HeaderValue::from_str(it.as_str()));
+    if let Some(Ok(host)) = named {
+        request.headers_mut().insert(HOST, host);
+    }
+}
+
+/// The upstream's answer, without what is between it and us.
+pub(super) async fn forwarded(
+    upstream: &Upstream,
+    mut request: Request<Incoming>,
+    upgrade: Option<String>,
+) -> Result<Response<AnswerBody>, Outcome> {
+    let client = upgrade.as_ref().map(|_| hyper::upgrade::on(&mut request));
+    let answer = upstream.send(request).await;
+    let mut answer = answer.map_err(|error| {
+        tracing::warn!(%error, "the upstream gave no answer");
+        Outcome::BadGateway
+    })?;
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        let agreed = agreed(&answer, upgrade.as_deref());
+        let (Some(client), Some(name)) = (client, agreed) else {
+            return Err(Outcome::BadGateway);
+        };
+        tokio::spawn(tunnel(client, hyper::upgrade::on(&mut answer)));
+        strip_hop_by_hop(answer.headers_mut());
+        answer
+            .headers_mut()
+            .insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        answer.headers_mut().insert(UPGRADE, name);
+    } else {
+        strip_hop_by_hop(answer.headers_mut());
+    }
+    Ok(answer.map(Either::Right))
+}
+
+/// The protocol both sides named.
+fn agreed<B>(answer: &Response<B>, asked: Option<&str>) -> Option<HeaderValue> {
+    let name = answer.headers().get(UPGRADE)?;
+    let same = name.to_str().ok()?.eq_ignore_ascii_case(asked?);
+    same.then(|| name.clone())
+}
+
+/// Bytes both ways until one side has enough.
+async fn tunnel(client: OnUpgrade, upstream: OnUpgrade) {
+    if let (Ok(client), Ok(upstream)) = tokio::join!(client, upstream) {
+        let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
+        let _ = copy_bidirectional(&mut client, &mut upstream).await;
+    }
+}

@@ -1,0 +1,186 @@
+//! A proxy from its start to its end: sockets are bound, requests served, files followed, and at
+//! a signal those inside may finish.
+
+use crate::follow::Follower;
+use crate::health::Health;
+use crate::pipeline::Pipeline;
+use crate::refusal::{Refusal, listen_fault};
+use crate::serve::{Limits, Listener, Mode, Posture, Respond};
+use crate::settings::Settings;
+use crate::{assemble, metrics};
+use jiff::Timestamp;
+use keelson_tls::Reloader;
+use keelson_tls::reload::{PairSource, Sources};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A self-signed certificate lives this long and is renewed before its end.
+const OWN_LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Serves until a signal says stop.
+pub async fn run(settings: Settings) -> Result<(), Refusal> {
+    let demands = assemble::demands(&settings);
+    let follower = Follower::start(settings.clone(), demands, Timestamp::now())?;
+    let pipeline = Arc::new(Pipeline {
+        policy: Arc::new(follower.policy()).into(),
+        habits: assemble::habits(&settings),
+        doorkeeper: assemble::doorkeeper(&settings)?,
+        target: settings.upstream.target.clone(),
+        upstream: assemble::upstream(&settings)?,
+        counts: metrics::Counts::default(),
+    });
+    settings.require_listener()?;
+    let serving = Serving {
+        settings: &settings,
+        end: CancellationToken::new(),
+        tasks: TaskTracker::new(),
+    };
+    serving.requests(&pipeline, &follower).await?;
+    if let Some(address) = &settings.listeners.health {
+        let registry = metrics::registry(&pipeline);
+        let health = Arc::new(Health {
+            loaded: follower.loaded(),
+            registry,
+        });
+        let (plain, fixed) = watch::channel(Posture::new(Mode::Plain));
+        serving.on(
+            bind(address).await.map_err(Refusal::ListenInsecure)?,
+            fixed,
+            health,
+        );
+        drop(plain);
+    }
+    tokio::spawn(follower.follow(
+        pipeline,
+        settings.tls.reload_interval.min(keelson_tls::reload::EVERY),
+    ));
+    asked_to_end().await;
+    serving.finish().await;
+    Ok(())
+}
+
+struct Serving<'a> {
+    settings: &'a Settings,
+    end: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Serving<'_> {
+    async fn requests(&self, pipeline: &Arc<Pipeline>, follower: &Follower) -> Result<(), Refusal> {
+        let listeners = &self.settings.listeners;
+        if let Some(address) = &listeners.either {
+            let socket = bind(address).await.map_err(Refusal::ListenInsecure)?;
+            self.on(socket, follower.posture(), Arc::clone(pipeline));
+        }
+        if let Some(address) = &listeners.insecure {
+            let socket = bind(address).await.map_err(Refusal::ListenInsecure)?;
+            let (_, fixed) = watch::channel(Posture::new(Mode::Plain));
+            self.on(socket, fixed, Arc::clone(pipeline));
+        }
+        if let Some(address) = &listeners.secure {
+            let posture = self.secure()?;
+            let socket = bind(address).await.map_err(Refusal::ListenSecure)?;
+            self.on(socket, posture, Arc::clone(pipeline));
+        }
+        Ok(())
+    }
+
+    /// The posture of the listener that is always TLS: it follows its own files.
+    fn secure(&self) -> Result<watch::Receiver<Posture>, Refusal> {
+        let tls = &self.settings.tls;
+        let pair = match &tls.pair {
+            Some((certificate, key)) => PairSource::Files {
+                certificate: certificate.into(),
+                key: key.into(),
+            },
+            None => PairSource::SelfSigned {
+                names: tls.self_signed_san.clone(),
+                life: OWN_LIFE,
+            },
+        };
+        let profile = tls.profile_file.as_ref().map(Into::into);
+        let sources = Sources {
+            pair,
+            client_ca: None,
+            profile,
+        };
+        let demands = assemble::demands(self.settings);
+        let reloader = Reloader::start(sources, demands, Timestamp::now())
+            .map_err(|refusal| Refusal::Certificate(refusal.to_string()))?;
+        let reloader = Arc::new(reloader);
+        let mode = |reloader: &Reloader| Mode::Tls(Arc::clone(&reloader.serving().config));
+        let (posture, told) = watch::channel(Posture::new(mode(&reloader)));
+        let mut changes = reloader.subscribe();
+        tokio::spawn(Arc::clone(&reloader).poll(tls.reload_interval));
+        tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                posture.send_modify(|posture| *posture = posture.then(mode(&reloader)));
+            }
+        });
+        Ok(told)
+    }
+
+    fn on(
+        &self,
+        socket: TcpListener,
+        posture: watch::Receiver<Posture>,
+        responder: Arc<impl Respond>,
+    ) {
+        let listener = Listener::new(socket, posture, self.limits());
+        self.tasks
+            .spawn(listener.serve(responder, self.end.clone()));
+    }
+
+    fn limits(&self) -> Limits {
+        let (usual, wanted) = (Limits::default(), &self.settings.limits);
+        Limits {
+            head: wanted
+                .header_timeout
+                .unwrap_or(Duration::from_secs(24 * 3600)),
+            farewell: wanted.shutdown_timeout.unwrap_or(usual.farewell),
+            head_bytes: wanted.max_header_bytes,
+            headers: wanted.max_headers,
+            connections: wanted.max_connections.unwrap_or(usual.connections),
+            ..usual
+        }
+    }
+
+    /// Goes on accepting for a moment where that was asked for; a second signal ends all at once.
+    async fn finish(&self) {
+        let inside = async {
+            tokio::time::sleep(self.settings.limits.shutdown_delay).await;
+            self.end.cancel();
+            self.tasks.close();
+            self.tasks.wait().await;
+        };
+        tokio::select! {
+            () = inside => {}
+            () = asked_to_end() => {}
+        }
+    }
+}
+
+async fn bind(address: &str) -> Result<TcpListener, String> {
+    // Go takes ":8443" for every address of the machine.
+    let full = match address.strip_prefix(':') {
+        Some(port) => format!("[::]:{port}"),
+        None => address.to_owned(),
+    };
+    let bound = TcpListener::bind(&full).await;
+    bound.map_err(|error| listen_fault(address, &error.to_string()))
+}
+
+async fn asked_to_end() {
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}

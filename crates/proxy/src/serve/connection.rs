@@ -1,0 +1,143 @@
+//! One connection, from its first byte to its last.
+
+use super::accept::Limits;
+use super::{Mode, Posture, Respond};
+use crate::outcome::PLAIN_HTTP_TO_TLS;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use keelson_tls::wrap;
+use rustls::pki_types::CertificateDer;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// The first byte of a TLS handshake.
+const HANDSHAKE: u8 = 0x16;
+
+/// Where a request comes from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The other end.
+    pub peer: SocketAddr,
+    /// Whether the connection is TLS.
+    pub secure: bool,
+    /// The certificates the client presented, its own first. Not verified here.
+    pub certificates: Vec<CertificateDer<'static>>,
+}
+
+impl Origin {
+    pub(super) fn new(peer: SocketAddr) -> Self {
+        Self {
+            peer,
+            secure: false,
+            certificates: Vec::new(),
+        }
+    }
+}
+
+/// Serves one connection in the posture of the moment it arrived.
+pub(super) async fn converse<R: Respond>(
+    stream: TcpStream,
+    mut origin: Origin,
+    mut posture: watch::Receiver<Posture>,
+    responder: Arc<R>,
+    limits: Limits,
+    end: CancellationToken,
+) {
+    let mine = posture.borrow_and_update().clone();
+    // Ends with the epoch, with the proxy, or never.
+    let dismissed = async {
+        tokio::select! {
+            () = end.cancelled() => {}
+            () = replaced(&mut posture, &mine) => {}
+        }
+    };
+    match &mine.mode {
+        Mode::Shut => {}
+        Mode::Plain => speak(stream, origin, responder, limits, dismissed).await,
+        Mode::Tls(config) => {
+            let Some(stream) = handshake_or_hint(stream, limits).await else {
+                return;
+            };
+            let session = wrap(stream, Arc::clone(config), limits.handshake).await;
+            let Ok(stream) = session else {
+                return;
+            };
+            origin.secure = true;
+            let presented = stream.get_ref().1.peer_certificates().unwrap_or_default();
+            origin.certificates = presented.iter().map(|it| it.clone().into_owned()).collect();
+            speak(stream, origin, responder, limits, dismissed).await;
+        }
+    }
+}
+
+/// Ends when connections of this posture are to go. A posture nobody can change any more stays.
+async fn replaced(posture: &mut watch::Receiver<Posture>, mine: &Posture) {
+    if posture.wait_for(|now| !mine.outlives(now)).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Passes on a connection that begins a handshake; one that begins with a request is told so.
+async fn handshake_or_hint(mut stream: TcpStream, limits: Limits) -> Option<TcpStream> {
+    let mut first = [0];
+    let peeked = timeout(limits.handshake, stream.peek(&mut first)).await;
+    match (peeked, first) {
+        (Ok(Ok(1)), [HANDSHAKE]) => Some(stream),
+        (Ok(Ok(1)), [byte]) if byte.is_ascii_uppercase() => {
+            let _ = stream.write_all(PLAIN_HTTP_TO_TLS).await;
+            let _ = stream.shutdown().await;
+            None
+        }
+        _ => None,
+    }
+}
+
+async fn speak<R: Respond>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    origin: Origin,
+    responder: Arc<R>,
+    limits: Limits,
+    dismissed: impl Future<Output = ()>,
+) {
+    let origin = Arc::new(origin);
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (responder, origin) = (Arc::clone(&responder), Arc::clone(&origin));
+        responder.respond(origin, request)
+    });
+    let builder = protocol(limits);
+    let mut connection =
+        pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = dismissed => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = timeout(limits.farewell, connection).await;
+}
+
+fn protocol(limits: Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(limits.head_bytes.max(8 << 10))
+        .max_headers(limits.headers);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(100)
+        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(std::time::Duration::from_secs(45))
+        .keep_alive_timeout(std::time::Duration::from_secs(10));
+    builder
+}

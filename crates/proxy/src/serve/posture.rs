@@ -1,0 +1,66 @@
+//! What a new connection gets.
+
+use rustls::ServerConfig;
+use std::sync::Arc;
+
+/// Plaintext, TLS, or nothing.
+#[derive(Clone, Debug)]
+pub enum Mode {
+    /// Plaintext.
+    Plain,
+    /// TLS with this configuration.
+    Tls(Arc<ServerConfig>),
+    /// TLS is required and there is no usable certificate: connections are closed, never served in
+    /// the open.
+    Shut,
+}
+
+/// A mode, and since when it holds: connections of another epoch are to go.
+#[derive(Clone, Debug)]
+pub struct Posture {
+    /// What new connections get.
+    pub mode: Mode,
+    epoch: u64,
+}
+
+impl Posture {
+    /// The first one.
+    pub fn new(mode: Mode) -> Self {
+        Self { mode, epoch: 0 }
+    }
+
+    /// The next one. A new certificate disturbs nobody; a change between plaintext, TLS and
+    /// nothing begins an epoch.
+    #[must_use]
+    pub fn then(&self, mode: Mode) -> Self {
+        let same = std::mem::discriminant(&self.mode) == std::mem::discriminant(&mode);
+        Self {
+            mode,
+            epoch: self.epoch + u64::from(!same),
+        }
+    }
+
+    /// Whether a connection made under this one may live on under the other.
+    pub fn outlives(&self, other: &Self) -> bool {
+        self.epoch == other.epoch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_change_of_mode_ends_connections() {
+        let plain = Posture::new(Mode::Plain);
+        let again = plain.then(Mode::Plain);
+        assert!(plain.outlives(&again));
+        let shut = again.then(Mode::Shut);
+        assert!(!plain.outlives(&shut));
+        let back = shut.then(Mode::Plain);
+        assert!(
+            !plain.outlives(&back),
+            "a connection of before the last epoch goes too"
+        );
+    }
+}
