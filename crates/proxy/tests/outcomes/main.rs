@@ -2,6 +2,7 @@
 //! permissions of a real API server.
 
 mod stage;
+mod tunnel;
 
 use http::StatusCode;
 use stage::{Ask, Stage};
@@ -186,4 +187,31 @@ async fn an_upstream_that_is_gone_is_502_with_an_empty_body() {
         (StatusCode::BAD_GATEWAY, "")
     );
     assert_eq!(answer.header("content-type"), None);
+}
+
+#[tokio::test]
+async fn a_websocket_is_tunnelled_once_its_caller_is_permitted() {
+    let stage = Stage::before_a_tunnel("tunnel").await;
+    stage.permit("get").await;
+    let token = stage.token(&["keelson-sidecar"]).await;
+    let credential = format!("Authorization: Bearer {token}\r\n");
+    let mut tunnel = stage.upgrade("/v0/tasks", "websocket", &credential).await;
+    assert!(tunnel.head.starts_with("HTTP/1.1 101"), "{}", tunnel.head);
+    assert_eq!(tunnel.echo("over the tunnel").await, "over the tunnel");
+
+    let refused = stage.upgrade("/v0/tasks", "websocket", "").await;
+    assert!(refused.head.starts_with("HTTP/1.1 401"), "{}", refused.head);
+}
+
+#[tokio::test]
+async fn no_tunnel_is_opened_for_h2c_or_where_nobody_is_asked_who_they_are() {
+    let stage = Stage::before_a_tunnel("no-tunnel").await;
+    stage.permit("get").await;
+    let token = stage.token(&["keelson-sidecar"]).await;
+    let credential = format!("Authorization: Bearer {token}\r\n");
+    // A3: the upstream would say yes to both.
+    let h2c = stage.upgrade("/v0/tasks", "h2c", &credential).await;
+    assert!(h2c.head.starts_with("HTTP/1.1 200"), "{}", h2c.head);
+    let exempt = stage.upgrade("/v0/healthz", "websocket", "").await;
+    assert!(exempt.head.starts_with("HTTP/1.1 200"), "{}", exempt.head);
 }

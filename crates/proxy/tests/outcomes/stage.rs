@@ -1,5 +1,6 @@
 //! The proxy between a client and an upstream that tells what it saw.
 
+use crate::tunnel::{self, Tunnel};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -135,6 +136,17 @@ impl Stage {
         let address = listener.local_addr().expect("an address");
         drop(listener);
         Self::before(name, &format!("http://{address}"), Arc::default()).await
+    }
+
+    /// Before an upstream that agrees to any upgrade.
+    pub(crate) async fn before_a_tunnel(name: &str) -> Self {
+        let address = tunnel::agreeable().await;
+        Self::before(name, &format!("http://{address}"), Arc::default()).await
+    }
+
+    /// Asks for another protocol.
+    pub(crate) async fn upgrade(&self, path: &str, name: &str, headers: &str) -> Tunnel {
+        Tunnel::ask(self.address, path, name, headers).await
     }
 
     async fn before(name: &str, upstream: &str, arrived: Arc<AtomicUsize>) -> Self {
