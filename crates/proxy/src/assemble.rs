@@ -4,6 +4,7 @@ use crate::apiserver::ApiServer;
 use crate::decision::lifetime::Terms;
 use crate::decision::settings::Bounds;
 use crate::decision::{self, Authentication, Engine, Keys};
+use crate::flags::Given;
 use crate::pipeline::{Doorkeeper, Habits, OptionsStar, Outage};
 use crate::refusal::Refusal;
 use crate::reviewers::{AccessReviewer, TokenReviewer};
@@ -108,6 +109,23 @@ fn refuse_what_is_not_there(settings: &Settings) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(Refusal::Flags(missing)),
     }
+}
+
+/// Flags that are read, checked, and not yet obeyed.
+const WITHOUT_EFFECT: [&str; 5] = [
+    "access-log",
+    "idle-timeout",
+    "kube-api-burst",
+    "kube-api-qps",
+    "proxy-endpoints-port",
+];
+
+/// A sentence for each flag that was given and is not obeyed yet.
+pub fn without_effect(given: &Given) -> Vec<String> {
+    let names = WITHOUT_EFFECT.iter().filter(|name| given.contains(**name));
+    names
+        .map(|name| format!("--{name} is read and has no effect yet"))
+        .collect()
 }
 
 fn terms(cache: &Cache, positive_ttl: Duration, negative_ttl: Duration) -> Terms {

@@ -3,7 +3,7 @@
 
 use keelson_proxy::flags::{Invocation, help, parse};
 use keelson_proxy::settings::{Settings, settle};
-use keelson_proxy::{check, logging, run};
+use keelson_proxy::{assemble, check, logging, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -13,7 +13,10 @@ fn main() -> ExitCode {
         Ok(Invocation::Run(flags, given)) => {
             return match settle(&flags, &given) {
                 Ok((settings, _)) if flags.check => check::check(&settings),
-                Ok((settings, notices)) => serve(settings, &notices),
+                Ok((settings, mut notices)) => {
+                    notices.extend(assemble::without_effect(&given));
+                    serve(settings, &notices)
+                }
                 Err(refusal) => logging::failed(&refusal),
             };
         }

@@ -5,7 +5,7 @@ use crate::follow::Follower;
 use crate::health::Health;
 use crate::pipeline::Pipeline;
 use crate::refusal::{Refusal, listen_fault};
-use crate::serve::{Limits, Listener, Mode, Posture, Respond};
+use crate::serve::{Http2, Limits, Listener, Mode, Posture, Respond};
 use crate::settings::Settings;
 use crate::{assemble, metrics};
 use jiff::Timestamp;
@@ -145,6 +145,12 @@ impl Serving<'_> {
             farewell: wanted.shutdown_timeout.unwrap_or(usual.farewell),
             head_bytes: wanted.max_header_bytes,
             headers: wanted.max_headers,
+            http2: self.settings.http2.map(|http2| Http2 {
+                streams: http2.max_streams,
+                frame: http2.max_frame,
+                stream_window: http2.stream_window,
+                connection_window: http2.connection_window,
+            }),
             connections: wanted.max_connections.unwrap_or(usual.connections),
             ..usual
         }

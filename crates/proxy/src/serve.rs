@@ -9,7 +9,7 @@ mod accept;
 mod connection;
 mod posture;
 
-pub use accept::{Limits, Listener};
+pub use accept::{Http2, Limits, Listener};
 pub use connection::Origin;
 pub use posture::{Mode, Posture};
 

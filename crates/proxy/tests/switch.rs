@@ -26,8 +26,11 @@ impl Respond for Mirror {
     async fn respond(
         self: Arc<Self>,
         origin: Arc<Origin>,
-        _: Request<Incoming>,
+        request: Request<Incoming>,
     ) -> Result<Response<Full<Bytes>>, Infallible> {
+        if request.uri().path() == "/never" {
+            std::future::pending::<()>().await;
+        }
         Ok(Response::new(Full::from(if origin.secure {
             "tls"
         } else {
@@ -233,6 +236,35 @@ async fn no_request_is_lost_while_the_mode_changes_under_load() {
     assert!(*answered.borrow() >= SWITCHES * CLIENTS);
 }
 
+/// Whether the socket speaks HTTP/2 to a client that begins with it.
+async fn speaks_h2c(stage: &Stage) -> bool {
+    let stream = TcpStream::connect(stage.address)
+        .await
+        .expect("a connection");
+    let executor = hyper_util::rt::TokioExecutor::new();
+    let begun = hyper::client::conn::http2::handshake(executor, TokioIo::new(stream)).await;
+    let Ok((mut sender, driver)) = begun else {
+        return false;
+    };
+    tokio::spawn(driver);
+    let request = Request::get("http://node/")
+        .body(Empty::<Bytes>::new())
+        .expect("a request");
+    sender.send_request(request).await.is_ok()
+}
+
+#[tokio::test]
+async fn http2_is_spoken_by_prior_knowledge_unless_it_is_disabled() {
+    assert!(speaks_h2c(&stage(Limits::default()).await).await);
+    let limits = Limits {
+        http2: None,
+        ..Limits::default()
+    };
+    let stage = stage(limits).await;
+    assert!(!speaks_h2c(&stage).await);
+    assert_eq!(stage.plain().await.expect("an answer"), "plain");
+}
+
 #[tokio::test]
 async fn the_end_waits_for_an_answer_under_way_and_no_longer_than_its_patience() {
     let limits = Limits {
@@ -243,9 +275,11 @@ async fn the_end_waits_for_an_answer_under_way_and_no_longer_than_its_patience()
     let mut slow = TcpStream::connect(stage.address)
         .await
         .expect("a connection");
-    slow.write_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Le")
+    slow.write_all(b"GET /never HTTP/1.1\r\nHost: x\r\n\r\n")
         .await
-        .expect("half a head");
+        .expect("a request");
+    // An answer on another connection shows that both requests are inside.
+    assert_eq!(stage.plain().await.expect("an answer"), "plain");
     stage.end.cancel();
     let mut rest = Vec::new();
     let over = tokio::time::timeout(Duration::from_secs(5), slow.read_to_end(&mut rest)).await;

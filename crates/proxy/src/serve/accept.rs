@@ -25,6 +25,8 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Headers of a request.
     pub headers: usize,
+    /// HTTP/2, or none of it.
+    pub http2: Option<Http2>,
     /// Connections at once; the next ones wait in the kernel.
     pub connections: usize,
 }
@@ -37,7 +39,33 @@ impl Default for Limits {
             farewell: Duration::from_secs(25),
             head_bytes: 64 << 10,
             headers: 1024,
+            http2: Some(Http2::default()),
             connections: 16 << 10,
+        }
+    }
+}
+
+/// What a client of HTTP/2 may ask for at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Http2 {
+    /// Streams of a connection.
+    pub streams: u32,
+    /// The largest frame.
+    pub frame: u32,
+    /// The window of a stream.
+    pub stream_window: u32,
+    /// The window of a connection.
+    pub connection_window: u32,
+}
+
+impl Default for Http2 {
+    /// What the reference offers.
+    fn default() -> Self {
+        Self {
+            streams: 100,
+            frame: 256 << 10,
+            stream_window: 256 << 10,
+            connection_window: 25 << 20,
         }
     }
 }

@@ -1,18 +1,20 @@
 //! One connection, from its first byte to its last.
 
-use super::accept::Limits;
+use super::accept::{Http2, Limits};
 use super::{Mode, Posture, Respond};
 use crate::outcome::PLAIN_HTTP_TO_TLS;
 use http::Request;
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use keelson_tls::wrap;
 use rustls::pki_types::CertificateDer;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -113,18 +115,50 @@ async fn speak<R: Respond>(
         let (responder, origin) = (Arc::clone(&responder), Arc::clone(&origin));
         responder.respond(origin, request)
     });
-    let builder = protocol(limits);
-    let mut connection =
-        pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let io = TokioIo::new(stream);
+    match limits.http2 {
+        // Not `auto` told to speak HTTP/1.1 only: with upgrades it does not listen.
+        None => {
+            let connection = http1(limits).serve_connection(io, service).with_upgrades();
+            let shut = |it: Pin<&mut _>| http1::UpgradeableConnection::graceful_shutdown(it);
+            attend(connection, shut, dismissed, limits.farewell).await;
+        }
+        Some(http2) => {
+            let builder = both(limits, http2);
+            let connection = builder.serve_connection_with_upgrades(io, service);
+            let shut = |it: Pin<&mut _>| auto::UpgradeableConnection::graceful_shutdown(it);
+            attend(connection, shut, dismissed, limits.farewell).await;
+        }
+    }
+}
+
+/// Lets a connection go on until it is dismissed, and then finish what it is at.
+async fn attend<C: Future>(
+    connection: C,
+    shut: impl FnOnce(Pin<&mut C>),
+    dismissed: impl Future<Output = ()>,
+    farewell: Duration,
+) {
+    let mut connection = pin!(connection);
     tokio::select! {
         _ = connection.as_mut() => return,
         () = dismissed => {}
     }
-    connection.as_mut().graceful_shutdown();
-    let _ = timeout(limits.farewell, connection).await;
+    shut(connection.as_mut());
+    let _ = timeout(farewell, connection).await;
 }
 
-fn protocol(limits: Limits) -> auto::Builder<TokioExecutor> {
+fn http1(limits: Limits) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(limits.head_bytes.max(8 << 10))
+        .max_headers(limits.headers);
+    builder
+}
+
+fn both(limits: Limits, http2: Http2) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -135,9 +169,12 @@ fn protocol(limits: Limits) -> auto::Builder<TokioExecutor> {
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(100)
+        .max_concurrent_streams(http2.streams)
+        .max_frame_size(http2.frame)
+        .initial_stream_window_size(http2.stream_window)
+        .initial_connection_window_size(http2.connection_window)
         .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
-        .keep_alive_interval(std::time::Duration::from_secs(45))
-        .keep_alive_timeout(std::time::Duration::from_secs(10));
+        .keep_alive_interval(Duration::from_secs(45))
+        .keep_alive_timeout(Duration::from_secs(10));
     builder
 }
