@@ -112,12 +112,11 @@ fn refuse_what_is_not_there(settings: &Settings) -> Result<(), Refusal> {
 }
 
 /// Flags that are read, checked, and not yet obeyed.
-const WITHOUT_EFFECT: [&str; 5] = [
+const WITHOUT_EFFECT: [&str; 4] = [
     "access-log",
     "idle-timeout",
     "kube-api-burst",
     "kube-api-qps",
-    "proxy-endpoints-port",
 ];
 
 /// A sentence for each flag that was given and is not obeyed yet.

@@ -40,21 +40,12 @@ pub async fn run(settings: Settings) -> Result<(), Refusal> {
         end: CancellationToken::new(),
         tasks: TaskTracker::new(),
     };
-    serving.requests(&pipeline, &follower).await?;
-    if let Some(address) = &settings.listeners.health {
-        let registry = metrics::registry(&pipeline);
-        let health = Arc::new(Health {
-            loaded: follower.loaded(),
-            registry,
-        });
-        let (plain, fixed) = watch::channel(Posture::new(Mode::Plain));
-        serving.on(
-            bind(address).await.map_err(Refusal::ListenInsecure)?,
-            fixed,
-            health,
-        );
-        drop(plain);
-    }
+    let health = Arc::new(Health {
+        loaded: follower.loaded(),
+        registry: metrics::registry(&pipeline),
+    });
+    serving.plain(&pipeline, &health, &follower).await?;
+    serving.secure(&pipeline, &health).await?;
     tokio::spawn(follower.follow(
         pipeline,
         settings.tls.reload_interval.min(keelson_tls::reload::EVERY),
@@ -71,27 +62,48 @@ struct Serving<'a> {
 }
 
 impl Serving<'_> {
-    async fn requests(&self, pipeline: &Arc<Pipeline>, follower: &Follower) -> Result<(), Refusal> {
+    /// The sockets that are, or may be, without TLS.
+    async fn plain(
+        &self,
+        pipeline: &Arc<Pipeline>,
+        health: &Arc<Health>,
+        follower: &Follower,
+    ) -> Result<(), Refusal> {
         let listeners = &self.settings.listeners;
+        let (_, always) = watch::channel(Posture::new(Mode::Plain));
         if let Some(address) = &listeners.either {
             let socket = bind(address).await.map_err(Refusal::ListenInsecure)?;
             self.on(socket, follower.posture(), Arc::clone(pipeline));
         }
         if let Some(address) = &listeners.insecure {
             let socket = bind(address).await.map_err(Refusal::ListenInsecure)?;
-            let (_, fixed) = watch::channel(Posture::new(Mode::Plain));
-            self.on(socket, fixed, Arc::clone(pipeline));
+            self.on(socket, always.clone(), Arc::clone(pipeline));
         }
-        if let Some(address) = &listeners.secure {
-            let posture = self.secure()?;
-            let socket = bind(address).await.map_err(Refusal::ListenSecure)?;
-            self.on(socket, posture, Arc::clone(pipeline));
+        if let Some(address) = &listeners.health {
+            let socket = bind(address).await.map_err(Refusal::ListenInsecure)?;
+            self.on(socket, always, Arc::clone(health));
         }
         Ok(())
     }
 
-    /// The posture of the listener that is always TLS: it follows its own files.
-    fn secure(&self) -> Result<watch::Receiver<Posture>, Refusal> {
+    /// The sockets that are always TLS: requests, and beside them the proxy's own endpoints.
+    async fn secure(&self, pipeline: &Arc<Pipeline>, health: &Arc<Health>) -> Result<(), Refusal> {
+        let listeners = &self.settings.listeners;
+        let Some(address) = &listeners.secure else {
+            return Ok(());
+        };
+        let posture = self.tls()?;
+        let socket = bind(address).await.map_err(Refusal::ListenSecure)?;
+        self.on(socket, posture.clone(), Arc::clone(pipeline));
+        if let Some(address) = &listeners.endpoints {
+            let socket = bind(address).await.map_err(Refusal::ListenSecure)?;
+            self.on(socket, posture, Arc::clone(health));
+        }
+        Ok(())
+    }
+
+    /// What the sockets that are always TLS give: it follows its own files.
+    fn tls(&self) -> Result<watch::Receiver<Posture>, Refusal> {
         let tls = &self.settings.tls;
         let pair = match &tls.pair {
             Some((certificate, key)) => PairSource::Files {

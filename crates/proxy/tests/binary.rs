@@ -1,6 +1,7 @@
 //! The program itself, as a pod runs it: flags, files, ports and signals.
 
 use keelson_testbed::{Cluster, until};
+use keelson_tls::{Fingerprint, Pins, observe};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{Read, Write};
@@ -36,6 +37,17 @@ impl Drop for Proxy {
 impl Proxy {
     /// Starts the program before an upstream, with this kubeconfig and configuration.
     fn start(test: &str, kubeconfig: &str, config: &str, upstream: SocketAddr) -> Self {
+        Self::with(test, kubeconfig, config, upstream, &[])
+    }
+
+    /// The same, with more flags.
+    fn with(
+        test: &str,
+        kubeconfig: &str,
+        config: &str,
+        upstream: SocketAddr,
+        more: &[String],
+    ) -> Self {
         let folder =
             std::env::temp_dir().join(format!("keelson-proxy-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
@@ -60,6 +72,7 @@ impl Proxy {
                 "--strict-config",
                 "--auth-header-fields-enabled",
             ])
+            .args(more)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the program");
@@ -176,6 +189,41 @@ async fn it_tells_what_it_has_loaded_and_counts_what_it_answered() {
     ] {
         assert!(metrics.contains(line), "{line} is missing in {metrics}");
     }
+}
+
+#[tokio::test]
+async fn the_secure_listener_and_its_endpoints_port_present_the_given_certificate() {
+    let cluster = Cluster::shared().await;
+    let made = rcgen::generate_simple_self_signed(vec!["node.example".to_owned()]);
+    let made = made.expect("a certificate");
+    let folder = std::env::temp_dir().join(format!("keelson-pair-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
+    std::fs::write(&certificate, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+    let (secure, endpoints) = (free(), free());
+    let more = [
+        format!("--secure-listen-address={secure}"),
+        format!("--proxy-endpoints-port={}", endpoints.port()),
+        format!("--tls-cert-file={}", certificate.display()),
+        format!("--tls-private-key-file={}", key.display()),
+    ];
+    let proxy = Proxy::with("secure", &cluster.kubeconfig(), CONFIG, upstream(), &more);
+    proxy.healthy().await;
+    let expected = Fingerprint::of(made.cert.der());
+    let pins = Pins::leaf(expected, &["node.example"]).expect("pins");
+    for address in [secure, endpoints] {
+        let peer = observe(address, &pins, SOON)
+            .await
+            .expect("the certificate it was given");
+        assert_eq!(peer.leaf.fingerprint, expected);
+    }
+    let plain = get(secure, "/", "").expect("an answer");
+    assert!(
+        plain.contains("Client sent an HTTP request to an HTTPS server."),
+        "{plain}"
+    );
+    std::fs::remove_dir_all(folder).expect("removal");
 }
 
 #[tokio::test]
