@@ -144,6 +144,9 @@ impl Serving<'_> {
         responder: Arc<impl Respond>,
     ) {
         let listener = Listener::new(socket, posture, self.limits());
+        if let Ok(address) = listener.local_addr() {
+            tracing::info!(%address, "listening");
+        }
         self.tasks
             .spawn(listener.serve(responder, self.end.clone()));
     }

@@ -8,14 +8,22 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// A port nobody has at this moment.
+/// A port nobody has, from below those the system hands out: nobody else gets it before the program
+/// does.
 fn free() -> SocketAddr {
-    let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
-    socket.local_addr().expect("an address")
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + u16::try_from(std::process::id() % 500).expect("small") * 20;
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        if let Ok(socket) = TcpListener::bind(("127.0.0.1", port)) {
+            return socket.local_addr().expect("an address");
+        }
+    }
 }
 
 struct Proxy {
