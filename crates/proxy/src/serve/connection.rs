@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -95,12 +95,20 @@ async fn handshake_or_hint(mut stream: TcpStream, limits: Limits) -> Option<TcpS
     match (peeked, first) {
         (Ok(Ok(1)), [HANDSHAKE]) => Some(stream),
         (Ok(Ok(1)), [byte]) if byte.is_ascii_uppercase() => {
-            let _ = stream.write_all(PLAIN_HTTP_TO_TLS).await;
-            let _ = stream.shutdown().await;
+            tell_plain(&mut stream).await;
             None
         }
         _ => None,
     }
+}
+
+/// The request is read before the connection is closed: closing over unread bytes is a reset, and
+/// a reset may overtake the answer.
+async fn tell_plain(stream: &mut TcpStream) {
+    let mut request = [0; 8 << 10];
+    let _ = stream.read(&mut request).await;
+    let _ = stream.write_all(PLAIN_HTTP_TO_TLS).await;
+    let _ = stream.shutdown().await;
 }
 
 async fn speak<R: Respond>(
