@@ -23,6 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 /// The first byte of a TLS handshake.
 const HANDSHAKE: u8 = 0x16;
+/// How long, and how much, a client that was told to use TLS may go on sending.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: u64 = 64 << 10;
 
 /// Where a request comes from.
 #[derive(Clone, Debug)]
@@ -102,13 +105,13 @@ async fn handshake_or_hint(mut stream: TcpStream, limits: Limits) -> Option<TcpS
     }
 }
 
-/// The request is read before the connection is closed: closing over unread bytes is a reset, and
-/// a reset may overtake the answer.
+/// Answers, and then reads what the client is still sending: closing over unread bytes is a reset,
+/// and a reset may overtake the answer.
 async fn tell_plain(stream: &mut TcpStream) {
-    let mut request = [0; 8 << 10];
-    let _ = stream.read(&mut request).await;
     let _ = stream.write_all(PLAIN_HTTP_TO_TLS).await;
     let _ = stream.shutdown().await;
+    let mut rest = stream.take(LINGER_BYTES);
+    let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
 }
 
 async fn speak<R: Respond>(
