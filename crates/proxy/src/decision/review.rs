@@ -59,7 +59,7 @@ impl<K: Key, R: Reviewer> Shared<K, R> {
                     let key = flight.key().clone();
                     self.fail(flight, Failure::TimedOut, now);
                     let late = timeout_at(deadline, review).await;
-                    return self.overhear(&key, asked, late.unwrap_or(Err(Failure::TimedOut)));
+                    return self.overhear(&key, late.unwrap_or(Err(Failure::TimedOut)));
                 }
             };
             self.gate.failed(ticket, &failure, now);
@@ -84,21 +84,24 @@ impl<K: Key, R: Reviewer> Shared<K, R> {
     /// Takes note of what came of a probe that nobody waits for any more.
     ///
     /// A server that has become slow is not down. A yes is not remembered, since a later review may
-    /// have found another answer; a no, or what may have been one, ends every yes before it.
-    fn overhear(&self, key: &K, asked: Instant, late: Result<R::Answer, Failure>) {
+    /// have found another answer. A no, or what may have been one, ends every yes answered before it,
+    /// asked for earlier or later: which of the two the server meant last nobody knows, and asking
+    /// again costs one review.
+    fn overhear(&self, key: &K, late: Result<R::Answer, Failure>) {
         let verdict = match late {
             Ok(answer) => Some(answer.verdict()),
             Err(failure) if failure.infrastructure() => return,
             Err(_) => None,
         };
         self.gate.answered(Instant::now());
-        let Some(earlier) = self.store.positive(key).filter(|yes| yes.asked <= asked) else {
-            return;
-        };
         match verdict {
             Some(Verdict::Positive) => {}
             Some(Verdict::Negative) => self.store.forget_positive(key),
-            None => earlier.lose_grace(),
+            None => {
+                if let Some(yes) = self.store.positive(key) {
+                    yes.lose_grace();
+                }
+            }
         }
     }
 
