@@ -3,7 +3,7 @@
 //! Deciding is `unit`'s. Here is only the order: the policy first, then the posture, then what
 //! `/loaded` tells, so that whoever reads a mode there finds it in force.
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, Tls, Warning};
 use crate::explain::rules;
 use crate::pipeline::{Pipeline, Policy};
 use crate::refusal::Refusal;
@@ -31,10 +31,9 @@ impl Follower {
     /// Reads the files for the first time. A configuration that cannot be read is an error; a
     /// certificate that cannot be used shuts the door until it can.
     pub fn start(settings: Settings, demands: Demands, now: Timestamp) -> Result<Self, Refusal> {
-        let config = read(&settings)?;
-        let reading = sources(&config, settings.tls.profile_file.as_deref())
-            .map(|sources| sources.read(&mut None, now));
-        let (unit, error) = match step(None, config, reading.as_ref(), &demands, now) {
+        let (stepped, warnings) = step_by_files(None, &settings, &demands, now)?;
+        warn(&warnings);
+        let (unit, error) = match stepped {
             Step::Take(unit) => (*unit, None),
             Step::Shut(unit, error) => (*unit, Some(error)),
             Step::Refuse(error) => return Err(Refusal::Certificate(error)),
@@ -87,20 +86,10 @@ impl Follower {
 
     /// Looks once; `put` puts a new policy in force.
     pub fn look(&mut self, put: &impl Fn(Policy), now: Timestamp) {
-        let stepped = read(&self.settings).map(|config| {
-            let reading = sources(&config, self.settings.tls.profile_file.as_deref())
-                .map(|sources| sources.read(&mut None, now));
-            step(
-                Some(&self.unit),
-                config,
-                reading.as_ref(),
-                &self.demands,
-                now,
-            )
-        });
-        match stepped {
-            Ok(Step::Keep) => self.note(None),
-            Ok(Step::Take(unit)) => {
+        match step_by_files(Some(&self.unit), &self.settings, &self.demands, now) {
+            Ok((Step::Keep, _)) => self.note(None),
+            Ok((Step::Take(unit), warnings)) => {
+                warn(&warnings);
                 self.unit = *unit;
                 put(self.policy());
                 self.posture
@@ -109,7 +98,7 @@ impl Follower {
                 self.tell();
                 tracing::info!(loaded = ?*self.loaded.borrow(), "took over the configuration");
             }
-            Ok(Step::Shut(_, error) | Step::Refuse(error)) => self.note(Some(error)),
+            Ok((Step::Shut(_, error) | Step::Refuse(error), _)) => self.note(Some(error)),
             Err(refusal) => self.note(Some(refusal.to_string())),
         }
     }
@@ -132,18 +121,45 @@ impl Follower {
     }
 }
 
-/// What the configuration file says; nothing where there is none.
-pub(crate) fn read(settings: &Settings) -> Result<Config, Refusal> {
+/// Reads everything once and decides about it.
+fn step_by_files(
+    previous: Option<&Unit>,
+    settings: &Settings,
+    demands: &Demands,
+    now: Timestamp,
+) -> Result<(Step, Vec<Warning>), Refusal> {
+    let (config, warnings) = read(settings)?;
+    if let Some(Tls::Required {
+        client_ca_file: Some(_),
+        ..
+    }) = &config.tls
+    {
+        let why = "client certificates are not checked yet: remove tls.clientCAFile";
+        return Err(Refusal::ClientCa(why.into()));
+    }
+    let sources = sources(&config, settings.tls.profile_file.as_deref());
+    let reading = sources.map(|sources| sources.read(&mut None, now));
+    Ok((
+        step(previous, config, reading.as_ref(), demands, now),
+        warnings,
+    ))
+}
+
+/// What the configuration file says, and what is odd about it; nothing where there is none.
+pub(crate) fn read(settings: &Settings) -> Result<(Config, Vec<Warning>), Refusal> {
     let Some(file) = &settings.config_file else {
-        return Ok(Config::default());
+        return Ok(Default::default());
     };
     let text = std::fs::read_to_string(file).map_err(|error| Refusal::ConfigFile {
         file: file.clone(),
         cause: error.to_string(),
     })?;
-    let (config, warnings) = config::load(&text, settings.strictness)?;
+    Ok(config::load(&text, settings.strictness)?)
+}
+
+/// Told when a configuration is taken over, not at every look.
+fn warn(warnings: &[Warning]) {
     for warning in warnings {
         tracing::warn!(%warning, "the configuration has something odd");
     }
-    Ok(config)
 }

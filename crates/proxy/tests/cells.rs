@@ -343,10 +343,20 @@ async fn a_configuration_that_cannot_be_read_changes_nothing_and_is_told() {
     files.put(Secret::Old);
     let mut follower = files.start();
     let (address, _end) = listen(&follower).await;
+    std::fs::copy(files.at("config.yaml"), files.at("required.yaml")).expect("a copy");
     std::fs::write(files.at("config.yaml"), "tls: {mode: sometimes}\n").expect("a file");
     follower.look(&|_| (), Timestamp::now());
     assert_eq!(files.found(address).await, Found::Old);
     assert!(follower.loaded().borrow().last_error.is_some());
+
+    // What nobody would check is refused, not left out.
+    let text = std::fs::read_to_string(files.at("required.yaml")).expect("a file");
+    let text = text.replace("keyFile", "clientCAFile: ca.crt, keyFile");
+    std::fs::write(files.at("config.yaml"), text).expect("a file");
+    follower.look(&|_| (), Timestamp::now());
+    let told = follower.loaded().borrow().last_error.clone();
+    assert!(told.is_some_and(|it| it.contains("remove tls.clientCAFile")));
+    assert_eq!(files.found(address).await, Found::Old);
 
     files.configure("required");
     follower.look(&|_| (), Timestamp::now());
