@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 mod crds;
+mod pages;
 
 /// What to run when a file is not current.
 const COMMAND: &str = "make generate";
@@ -20,7 +21,9 @@ struct Generated {
 }
 
 fn files() -> Result<Vec<Generated>> {
-    crds::files()
+    let mut files = crds::files()?;
+    files.extend(pages::files());
+    Ok(files)
 }
 
 /// Folders that hold generated files and nothing else.

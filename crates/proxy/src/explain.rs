@@ -16,7 +16,7 @@ pub fn explain(settings: &Settings, config: &Config) -> Vec<String> {
     let mut out = listeners(settings, config);
     out.push(upstream(&settings.upstream.target));
     out.extend(paths(&rules));
-    out.push(authentication(settings));
+    out.push(authentication(settings, &rules));
     out.extend(static_rules(settings, &config.authorization));
     out.push(permission(settings, config, &rules));
     out.push(identity(&settings.headers.identity));
@@ -102,7 +102,7 @@ fn paths(rules: &Rules) -> Vec<String> {
     out
 }
 
-fn authentication(settings: &Settings) -> String {
+fn authentication(settings: &Settings, rules: &Rules) -> String {
     let ways: Vec<String> = settings
         .authn
         .order
@@ -110,8 +110,12 @@ fn authentication(settings: &Settings) -> String {
         .filter_map(|way| way_in(*way, settings))
         .collect();
     let ways: Vec<&str> = ways.iter().map(String::as_str).collect();
+    let requests = match rules.ignore.is_empty() {
+        true => "Every request",
+        false => "Every other request",
+    };
     format!(
-        "Every other request needs {}; without one it is answered with 401.",
+        "{requests} needs {}; without one it is answered with 401.",
         listed(&ways, "or")
     )
 }

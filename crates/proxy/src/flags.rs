@@ -12,7 +12,7 @@ mod values;
 
 use std::collections::BTreeSet;
 
-pub use help::help;
+pub use help::{help, page};
 pub use table::{Field, Flag, flags};
 pub use values::{
     ApiFlags, AuthFlags, CacheFlags, Flags, ForwardFlags, HeaderFlags, Http2Flags, LimitFlags,

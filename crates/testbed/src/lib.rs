@@ -36,6 +36,7 @@ mod programs;
 mod progress;
 mod shared;
 mod state;
+mod transcript;
 mod wait;
 
 pub mod cli;
@@ -48,4 +49,5 @@ pub use pki::{Authority, Identity};
 pub use process::Process;
 pub use programs::{KUBERNETES, Program};
 pub use shared::Namespace;
+pub use transcript::Transcript;
 pub use wait::until;

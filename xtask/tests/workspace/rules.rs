@@ -142,6 +142,7 @@ const TABLE: &[Row] = &[
             API,
             "keelson-cluster",
             "keelson-plan",
+            "keelson-proxy",
             "keelson-render",
             "keelson-wire",
         ],

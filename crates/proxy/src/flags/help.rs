@@ -1,4 +1,4 @@
-//! The text of `--help`, made from the table.
+//! The text of `--help`, and the page of all flags, made from the table.
 
 use std::fmt::Write;
 
@@ -39,4 +39,46 @@ fn section(out: &mut String, title: &str, flags: &[Flag]) {
             .unwrap_or_default();
         let _ = writeln!(out, "            {}{default}", flag.help);
     }
+}
+
+/// Every flag as a page of Markdown, `docs/proxy-flags.md`: those `--help` leaves out as well.
+pub fn page() -> String {
+    let mut out = String::from(
+        "# The flags of keelson-proxy\n\n\
+         Generated from the table the program itself reads (`make generate`). What a flag is for is told\n\
+         in [proxy.md](proxy.md).\n\n\
+         Flags are written as kube-rbac-proxy takes them: `--name=value` or `--name value`, a switch also bare,\n\
+         underscores for dashes. Lists (`strings`) are comma-separated and may be repeated; nothing is trimmed.\n\
+         Durations are Go's: `1m30s`, `500ms`.\n",
+    );
+    rows(&mut out, "Of kube-rbac-proxy", reference::FLAGS);
+    rows(&mut out, "Added here", added::FLAGS);
+    out
+}
+
+fn rows(out: &mut String, title: &str, flags: &[Flag]) {
+    let _ = write!(
+        out,
+        "\n## {title}\n| Flag | Type | Default | What it does |\n|---|---|---|---|\n"
+    );
+    for flag in flags {
+        let letter = flag
+            .short
+            .map(|letter| format!("`-{}`, ", char::from(letter)));
+        let default = flag.field.shown(&mut Flags::default());
+        let _ = writeln!(
+            out,
+            "| {}`--{}` | {} | {} | {} |",
+            letter.unwrap_or_default(),
+            flag.name,
+            flag.field.type_name(),
+            cell(&default.map(|it| format!("`{it}`")).unwrap_or_default()),
+            cell(flag.help),
+        );
+    }
+}
+
+/// A bar inside a cell would end it.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
 }

@@ -61,7 +61,7 @@ authorization:
             "Requests are served on :8443 with TLS, with a self-signed certificate.",
             "What passes goes to the socket /run/s/p.",
             "Only paths like /a, /b or /c are served; any other is answered with 404.",
-            "Every other request needs a client certificate signed by /ca or a token the API server accepts for the audience x or y; without one it is answered with 401.",
+            "Every request needs a client certificate signed by /ca or a token the API server accepts for the audience x or y; without one it is answered with 401.",
             "Without asking the API server, the user prom in the group a or b may get pods of any API group in the namespace m.",
             "Without asking the API server, any authenticated user may do anything to every resource of any API group in any namespace.",
             "A request needs permission for pods/metrics of the core API group in the namespace <value>, for every <value> of the query parameter ns and the header x-tenant, with the verb of its method: GET needs get, POST create, PUT update, PATCH patch, DELETE delete, any other method *; without a value, or with more than 64, it is answered with 400.",

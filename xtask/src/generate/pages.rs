@@ -1,0 +1,10 @@
+//! Pages of the documentation that are tables of the code.
+
+use super::Generated;
+
+pub(super) fn files() -> Vec<Generated> {
+    vec![Generated {
+        path: "docs/proxy-flags.md".into(),
+        text: keelson_proxy::flags::page(),
+    }]
+}
