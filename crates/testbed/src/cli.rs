@@ -4,6 +4,7 @@ use crate::cluster::{Size, prepare};
 use crate::error::{Doing, Error, chain};
 use crate::keeper;
 use crate::node::Pods;
+use crate::peers::{Peer, peer};
 use crate::programs::{KUBERNETES, Program, Programs};
 use crate::{cache, image, state};
 use clap::{Parser, Subcommand};
@@ -76,7 +77,12 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
             }
         }
         Verb::Kubectl { words } => return kubectl(name, &words),
-        Verb::Prepare => drop(prepare(&Size::Pods(Pods::default()))?),
+        Verb::Prepare => {
+            prepare(&Size::Pods(Pods::default()))?;
+            for it in Peer::ALL {
+                peer(it)?;
+            }
+        }
         Verb::Images { folder } => images(&folder)?,
         Verb::Sweep => {
             for swept in state::sweep(&cache::clusters())? {

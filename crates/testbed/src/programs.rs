@@ -1,21 +1,29 @@
 //! The cluster's programs, built once from their published Go modules into the cache.
 //!
-//! The key of a build is what it is made from: the module files, our few sources, the flags and
-//! the Go version. One process builds at a time, the others wait; a binary appears under its name
-//! only when it is whole. `KUBEBUILDER_ASSETS` gives etcd, kube-apiserver and kubectl instead,
-//! where it is set.
+//! `KUBEBUILDER_ASSETS` gives etcd, kube-apiserver and kubectl instead, where it is set. How a
+//! build is done and kept is [`crate::modules`]' part.
 
 use crate::cache;
 use crate::command::{run, succeeded};
 use crate::error::{Doing, Error};
-use crate::progress::{Progress, say};
-use crate::state::lock;
-use nix::fcntl::FlockArg;
-use std::path::{Path, PathBuf};
+use crate::modules::{Module, Source, alone};
+use crate::progress::say;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// The Kubernetes release the components report; the module file pins the same one.
 pub const KUBERNETES: &str = "v1.36.3";
+
+/// What the programs are built from. Without the stamps a node reports v0.0.0.
+const MODULE: Module = Module {
+    folder: "testbed/go",
+    sources: &["cert-manager/main.go", "coredns/main.go"],
+    stamps: &[
+        ("k8s.io/component-base/version.gitVersion", KUBERNETES),
+        ("k8s.io/component-base/version.gitMajor", "1"),
+        ("k8s.io/component-base/version.gitMinor", "36"),
+    ],
+};
 
 /// A program of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,26 +72,25 @@ impl Program {
 
     /// Its name, as in `ps`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Etcd => "etcd",
-            Self::KubeApiserver => "kube-apiserver",
-            Self::KubeControllerManager => "kube-controller-manager",
-            Self::KubeScheduler => "kube-scheduler",
-            Self::Kubelet => "kubelet",
-            Self::KubeProxy => "kube-proxy",
-            Self::Kubectl => "kubectl",
-            Self::Coredns => "coredns",
-            Self::CertManager => "cert-manager",
-        }
+        self.source().name
     }
 
-    /// The Go package it is built from.
-    fn package(self) -> String {
-        match self {
-            Self::Etcd => "go.etcd.io/etcd/server/v3".into(),
-            Self::Coredns | Self::CertManager => format!("./{}", self.name()),
-            _ => format!("k8s.io/kubernetes/cmd/{}", self.name()),
-        }
+    const fn source(self) -> Source {
+        let (name, package) = match self {
+            Self::Etcd => ("etcd", "go.etcd.io/etcd/server/v3"),
+            Self::KubeApiserver => ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+            Self::KubeControllerManager => (
+                "kube-controller-manager",
+                "k8s.io/kubernetes/cmd/kube-controller-manager",
+            ),
+            Self::KubeScheduler => ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+            Self::Kubelet => ("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
+            Self::KubeProxy => ("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
+            Self::Kubectl => ("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+            Self::Coredns => ("coredns", "./coredns"),
+            Self::CertManager => ("cert-manager", "./cert-manager"),
+        };
+        Source { name, package }
     }
 }
 
@@ -99,26 +106,17 @@ impl Programs {
     pub(crate) fn prepare(wanted: &[Program]) -> Result<Self, Error> {
         let given = std::env::var_os("KUBEBUILDER_ASSETS").filter(|it| !it.is_empty());
         let given = given.map(PathBuf::from);
-        let source = cache::checkout().join("testbed/go");
-        let root = cache::folder().join("programs");
-        std::fs::create_dir_all(&root).doing(|| format!("{} could not be made", root.display()))?;
-        let _alone = lock(&root.join(".lock"), FlockArg::LockExclusive)
-            .doing(|| format!("{} could not be locked", root.display()))?;
-
-        let programs = Self {
-            built: root.join(key(&source)?),
-            given,
-        };
-        let missing: Vec<_> = wanted
+        let (_, _alone) = alone()?;
+        let built = MODULE.built()?;
+        let programs = Self { built, given };
+        let missing: Vec<Source> = wanted
             .iter()
             .filter(|it| !programs.path(**it).exists())
+            .map(|it| it.source())
             .collect();
-        for (done, program) in missing.iter().enumerate() {
-            let count = format!("{} of {}", done + 1, missing.len());
-            build(**program, &count, &source, &programs.path(**program))?;
-        }
+        MODULE.build(&missing, &programs.built)?;
         if wanted.contains(&Program::CertManager) {
-            programs.keep_cert_manager_crds(&source)?;
+            programs.keep_cert_manager_crds()?;
         }
         Ok(programs)
     }
@@ -139,13 +137,13 @@ impl Programs {
         self.built.join("cert-manager-crds")
     }
 
-    fn keep_cert_manager_crds(&self, source: &Path) -> Result<(), Error> {
+    fn keep_cert_manager_crds(&self) -> Result<(), Error> {
         let kept = self.cert_manager_crds();
         if kept.exists() {
             return Ok(());
         }
         let module = "github.com/cert-manager/cert-manager";
-        let mut list = go(source);
+        let mut list = MODULE.go();
         list.args(["list", "-m", "-f", "{{.Dir}}", module]);
         let from = PathBuf::from(run(list)?.trim()).join("deploy/crds");
         let partial = kept.with_extension("partial");
@@ -161,72 +159,13 @@ impl Programs {
     }
 }
 
-fn build(program: Program, count: &str, source: &Path, target: &Path) -> Result<(), Error> {
-    let progress = Progress::start(format!("building {} ({count})", program.name()));
-    let folder = target.parent().unwrap_or(target);
-    std::fs::create_dir_all(folder).doing(|| format!("{} could not be made", folder.display()))?;
-    let partial = target.with_extension("partial");
-    let mut command = go(source);
-    command.args(["build", "-trimpath", "-ldflags", &link_flags(), "-o"]);
-    command.arg(&partial).arg(program.package());
-    let output = command.output().doing(|| "`go` could not be started")?;
-    succeeded(format!("building {}", program.name()), &output)?;
-    std::fs::rename(&partial, target)
-        .doing(|| format!("{} could not be kept", target.display()))?;
-    progress.done();
-    Ok(())
-}
-
-/// Without the stamp a node reports v0.0.0.
-fn link_flags() -> String {
-    let stamp = "-X k8s.io/component-base/version";
-    let numbers: Vec<&str> = KUBERNETES.trim_start_matches('v').split('.').collect();
-    let (major, minor) = (numbers[0], numbers[1]);
-    format!(
-        "-s -w {stamp}.gitVersion={KUBERNETES} {stamp}.gitMajor={major} {stamp}.gitMinor={minor}"
-    )
-}
-
-fn go(source: &Path) -> Command {
-    let mut command = Command::new("go");
-    command.current_dir(source);
-    command
-        .env("CGO_ENABLED", "0")
-        .env("GOFLAGS", "-mod=readonly -buildvcs=false")
-        .env("GOWORK", "off");
-    command
-}
-
-/// The name under which builds of this source with this Go are kept.
-fn key(source: &Path) -> Result<String, Error> {
-    let version = Command::new("go")
-        .arg("version")
-        .output()
-        .map_err(|_| Error::NoGo)?;
-    let files = [
-        "go.mod",
-        "go.sum",
-        "cert-manager/main.go",
-        "coredns/main.go",
-    ];
-    let mut parts = vec![version.stdout, link_flags().into_bytes()];
-    for file in files.map(|name| source.join(name)) {
-        parts.push(std::fs::read(&file).doing(|| format!("{} could not be read", file.display()))?);
-    }
-    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-    Ok(cache::key(&parts))
-}
-
 /// The first process of a cluster and of each pod: a few lines of C, linked static.
 pub(crate) fn pause() -> Result<PathBuf, Error> {
     let source = cache::checkout().join("testbed/pause.c");
     let text =
         std::fs::read(&source).doing(|| format!("{} could not be read", source.display()))?;
-    let folder = cache::folder().join("programs");
-    std::fs::create_dir_all(&folder).doing(|| format!("{} could not be made", folder.display()))?;
+    let (folder, _alone) = alone()?;
     let target = folder.join(format!("pause-{}", cache::key(&[&text])));
-    let _alone = lock(&folder.join(".lock"), FlockArg::LockExclusive)
-        .doing(|| format!("{} could not be locked", folder.display()))?;
     if target.exists() {
         return Ok(target);
     }
@@ -248,6 +187,7 @@ pub(crate) fn pause() -> Result<PathBuf, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     #[test]
     fn the_module_files_pin_the_release_that_is_reported() {
@@ -257,6 +197,12 @@ mod tests {
             text.contains(&format!("k8s.io/kubernetes {KUBERNETES}")),
             "{KUBERNETES}"
         );
+        let stamp = |name: &str| {
+            let named = |(it, _): &&(&str, &str)| it.ends_with(name);
+            MODULE.stamps.iter().find(named).expect("a stamp").1
+        };
+        let short = format!("v{}.{}.", stamp("gitMajor"), stamp("gitMinor"));
+        assert!(KUBERNETES.starts_with(&short), "{short}");
     }
 
     #[test]
