@@ -1,128 +1,13 @@
 //! The program itself, as a pod runs it: flags, files, ports and signals.
 
+mod common;
+
+use common::program::{Proxy, SOON, free, get};
 use keelson_testbed::{Cluster, until};
 use keelson_tls::{Fingerprint, Pins, observe};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::{Duration, Instant};
-
-const SOON: Duration = Duration::from_secs(10);
-
-/// A port nobody has, from below those the system hands out: nobody else gets it before the program
-/// does.
-fn free() -> SocketAddr {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let first = 20_000 + u16::try_from(std::process::id() % 500).expect("small") * 20;
-    loop {
-        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
-        if let Ok(socket) = TcpListener::bind(("127.0.0.1", port)) {
-            return socket.local_addr().expect("an address");
-        }
-    }
-}
-
-struct Proxy {
-    child: Child,
-    folder: PathBuf,
-    requests: SocketAddr,
-    health: SocketAddr,
-    started: Instant,
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-impl Proxy {
-    /// Starts the program before an upstream, with this kubeconfig and configuration.
-    fn start(test: &str, kubeconfig: &str, config: &str, upstream: SocketAddr) -> Self {
-        Self::with(test, kubeconfig, config, upstream, &[])
-    }
-
-    /// The same, with more flags.
-    fn with(
-        test: &str,
-        kubeconfig: &str,
-        config: &str,
-        upstream: SocketAddr,
-        more: &[String],
-    ) -> Self {
-        let folder =
-            std::env::temp_dir().join(format!("keelson-proxy-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("kubeconfig"), kubeconfig).expect("a file");
-        std::fs::write(folder.join("config.yaml"), config).expect("a file");
-        let (requests, health) = (free(), free());
-        let started = Instant::now();
-        let child = Command::new(env!("CARGO_BIN_EXE_keelson-proxy"))
-            .arg(format!("--listen-address={requests}"))
-            .arg(format!("--health-listen-address={health}"))
-            .arg(format!("--upstream=http://{upstream}"))
-            .arg(format!(
-                "--kubeconfig={}",
-                folder.join("kubeconfig").display()
-            ))
-            .arg(format!(
-                "--config-file={}",
-                folder.join("config.yaml").display()
-            ))
-            .args([
-                "--ignore-paths=/v0/healthz",
-                "--strict-config",
-                "--auth-header-fields-enabled",
-            ])
-            .args(more)
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program");
-        Self {
-            child,
-            folder,
-            requests,
-            health,
-            started,
-        }
-    }
-
-    async fn healthy(&self) -> Duration {
-        until("the proxy", SOON, async || {
-            match get(self.health, "/healthz", "") {
-                Some(said) if said.ends_with("ok") => Ok(()),
-                said => Err(format!("{said:?}")),
-            }
-        })
-        .await
-        .expect("a healthy proxy");
-        self.started.elapsed()
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), signal).expect("a signal");
-    }
-}
-
-/// One request on a connection of its own; the whole answer.
-fn get(address: SocketAddr, path: &str, headers: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(SOON)).ok()?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n{headers}\r\n"
-    )
-    .ok()?;
-    let mut said = String::new();
-    stream.read_to_string(&mut said).ok()?;
-    Some(said)
-}
 
 /// An upstream that says hello to everyone.
 fn upstream() -> SocketAddr {
@@ -267,14 +152,7 @@ async fn a_signal_ends_it_well_and_a_wrong_configuration_ends_it_with_a_sentence
     let mut proxy = Proxy::start("wrong", &cluster.kubeconfig(), &wrong, upstream());
     let status = proxy.child.wait().expect("its end");
     assert_eq!(status.code(), Some(1));
-    let mut said = String::new();
-    proxy
-        .child
-        .stderr
-        .take()
-        .expect("a pipe")
-        .read_to_string(&mut said)
-        .expect("text");
+    let said = proxy.log();
     assert!(
         said.contains("group") && said.contains("apiGroup"),
         "{said}"
