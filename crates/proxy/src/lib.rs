@@ -2,7 +2,7 @@
 //!
 //! From the outside in: [`flags`] and [`settings`] say what was asked for, [`config`] and [`mod@unit`]
 //! what may change while the proxy runs, and [`follow`] takes such changes over. [`serve`] takes
-//! connections, [`pipeline`] leads each request past [`path`], [`pipeline::Doorkeeper`] and
+//! connections, [`pipeline`] leads each request past [`hygiene`], [`path`], [`pipeline::Doorkeeper`] and
 //! [`headers`] to the [`upstream`]. The doorkeeper asks the [`apiserver`] through the [`decision`]
 //! engine, which remembers, bounds and gives up. Everything that decides is a function of values;
 //! sockets, files and clocks are at the edge.
@@ -20,6 +20,7 @@ pub mod glob;
 pub mod golang;
 pub mod headers;
 pub mod health;
+pub mod hygiene;
 pub mod logging;
 pub mod metrics;
 pub mod outcome;

@@ -12,6 +12,7 @@ pub use doorkeeper::{Doorkeeper, Entrant, Outage};
 use crate::attributes::{self, RuleGroups};
 use crate::config::Authorization;
 use crate::headers::{self, Caller, Proof};
+use crate::hygiene;
 use crate::metrics::Counts;
 use crate::outcome::Outcome;
 use crate::path::{self, Reading, Rules, Standing};
@@ -21,7 +22,8 @@ use crate::target::Target;
 use crate::upstream::{Leased, Upstream};
 use arc_swap::ArcSwap;
 use forwarding::forwarded;
-use http::{Method, Request, Response, Version};
+use http::header::{CONNECTION, HOST};
+use http::{HeaderValue, Method, Request, Response, Version};
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use std::sync::Arc;
@@ -91,10 +93,25 @@ impl Respond for Pipeline {
         origin: Arc<Origin>,
         request: Request<Incoming>,
     ) -> Result<Response<AnswerBody>, Self::Unanswered> {
-        let method = request.method().clone();
-        let answer = self.answer(&origin, request).await;
+        let (method, http1) = (
+            request.method().clone(),
+            request.version() <= Version::HTTP_11,
+        );
+        let clear = hygiene::examine(&request);
+        let answer = match clear {
+            Ok(()) => self.answer(&origin, request).await,
+            Err(fault) => {
+                tracing::debug!(%fault, "a request that could be read in two ways");
+                Err(Outcome::Ambiguous)
+            }
+        };
         let outcome = answer.as_ref().map_or_else(Outcome::as_str, |_| "proxied");
-        let answer = answer.unwrap_or_else(|outcome| told(&outcome, &method));
+        let mut answer = answer.unwrap_or_else(|outcome| told(&outcome, &method));
+        if clear.is_err() && http1 {
+            // What comes next on this connection may be the other reading's.
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(CONNECTION, close);
+        }
         self.counts
             .answered(answer.status().as_u16(), &method, outcome);
         Ok(answer)
@@ -130,6 +147,12 @@ impl Pipeline {
         path: &str,
     ) -> Result<Response<AnswerBody>, Outcome> {
         let entrant = self.doorkeeper.greet(origin, request.headers()).await?;
+        let rewrites = policy.authorization.rewrites.as_ref();
+        let checked = rewrites.map_or("", |rewrites| &rewrites.header);
+        if headers::is_hop_by_hop(request.headers(), checked) {
+            // It would be checked and then not be there for the upstream.
+            return Err(Outcome::Malformed);
+        }
         let query = Query::parse(request.uri().query().unwrap_or_default());
         let asked = attributes::Asked {
             method: request.method(),
@@ -145,8 +168,7 @@ impl Pipeline {
             !attributes::allowed_statically(rules, check, entrant.identity(), groups)
         });
         self.doorkeeper.admit(&entrant, left.collect()).await?;
-        let reads_query = policy.authorization.rewrites.as_ref();
-        let reads_query = reads_query.is_some_and(|rewrites| !rewrites.query.is_empty());
+        let reads_query = rewrites.is_some_and(|rewrites| !rewrites.query.is_empty());
         let caller = Caller::Known {
             identity: entrant.identity(),
             proof: entrant.proof(),
@@ -176,7 +198,7 @@ impl Pipeline {
             false => format!("{path}?{query}").parse(),
         };
         let uri: http::Uri = uri.map_err(|_| Outcome::Ambiguous)?;
-        forwarding::keep_host(&mut request);
+        let host = forwarding::host(&request, &self.target.place);
         let http1 = request.version() <= Version::HTTP_11;
         let told = headers::forward(
             request.headers_mut(),
@@ -185,6 +207,12 @@ impl Pipeline {
             Some(origin.peer.ip()),
         )
         .map_err(|_| Outcome::Internal)?;
+        if let Some(host) = host {
+            request.headers_mut().insert(HOST, host);
+        }
+        if !http1 {
+            hygiene::join_cookies(request.headers_mut());
+        }
         *request.uri_mut() = uri;
         *request.version_mut() = Version::HTTP_11;
         let upgrade = told.upgrade.filter(|_| http1);

@@ -79,6 +79,19 @@ pub enum NotForwarded {
     NotAnswered(#[source] hyper::Error),
 }
 
+impl NotForwarded {
+    /// Whether it was the client: its body was malformed, or ended before its end.
+    pub fn is_clients(&self) -> bool {
+        match self {
+            Self::NotReached(_) => false,
+            Self::NotAnswered(error) => {
+                let cause = std::error::Error::source(error);
+                error.is_user() && cause.is_some_and(|cause| cause.is::<hyper::Error>())
+            }
+        }
+    }
+}
+
 impl Upstream {
     /// An upstream nobody has connected to yet.
     pub fn new(target: Target, limits: Limits) -> Self {

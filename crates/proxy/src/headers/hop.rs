@@ -38,6 +38,11 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Whether `Connection` has this header removed.
+pub fn is_hop_by_hop(headers: &HeaderMap, name: &str) -> bool {
+    lists_token(headers, &CONNECTION, name)
+}
+
 /// The comma-separated items of all lines of a header.
 fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
     headers

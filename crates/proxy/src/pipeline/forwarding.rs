@@ -3,6 +3,7 @@
 use super::AnswerBody;
 use crate::headers::strip_hop_by_hop;
 use crate::outcome::Outcome;
+use crate::target::Place;
 use crate::upstream::Upstream;
 use http::header::{CONNECTION, HOST, UPGRADE};
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -12,14 +13,21 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 
-/// The upstream sees the host the client named, wherever it named it.
-pub(super) fn keep_host(request: &mut Request<Incoming>) {
-    let named = request
-        .uri()
-        .authority()
-        .map(|it| HeaderValue::from_str(it.as_str()));
-    if let Some(Ok(host)) = named {
-        request.headers_mut().insert(HOST, host);
+/// The upstream sees the host the client named, wherever it named it: in the target, without a user
+/// before it, or in its line, even where `Connection` has that line removed. HTTP/1.0 may name none;
+/// then it is the upstream's own.
+pub(super) fn host(request: &Request<Incoming>, upstream: &Place) -> Option<HeaderValue> {
+    let named = request.uri().authority().map(|authority| {
+        let text = authority.as_str();
+        text.rsplit_once('@').map_or(text, |(_, host)| host)
+    });
+    match (named, request.headers().get(HOST)) {
+        (Some(named), _) => HeaderValue::from_str(named).ok(),
+        (None, Some(line)) => Some(line.clone()),
+        (None, None) => match upstream {
+            Place::Http(at) | Place::Https(at) => HeaderValue::from_str(at).ok(),
+            Place::Unix(_) | Place::Nowhere(_) => Some(HeaderValue::from_static("localhost")),
+        },
     }
 }
 
@@ -32,6 +40,10 @@ pub(super) async fn forwarded(
     let client = upgrade.as_ref().map(|_| hyper::upgrade::on(&mut request));
     let answer = upstream.send(request).await;
     let mut answer = answer.map_err(|error| {
+        if error.is_clients() {
+            tracing::debug!(%error, "the client's body could not be read to its end");
+            return Outcome::Ambiguous;
+        }
         tracing::warn!(%error, "the upstream gave no answer");
         Outcome::BadGateway
     })?;
