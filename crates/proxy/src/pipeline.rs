@@ -216,7 +216,7 @@ impl Pipeline {
         *request.uri_mut() = uri;
         *request.version_mut() = Version::HTTP_11;
         let upgrade = told.upgrade.filter(|_| http1);
-        forwarded(&self.upstream, request, upgrade).await
+        forwarded(&self.upstream, request, upgrade, &origin.tunnels).await
     }
 
     fn refuse_options_star(&self, request: &Request<Incoming>) -> Result<(), Outcome> {

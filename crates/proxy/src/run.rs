@@ -154,10 +154,9 @@ impl Serving<'_> {
     fn limits(&self) -> Limits {
         let (usual, wanted) = (Limits::default(), &self.settings.limits);
         Limits {
-            head: wanted
-                .header_timeout
-                .unwrap_or(Duration::from_secs(24 * 3600)),
-            farewell: wanted.shutdown_timeout.unwrap_or(usual.farewell),
+            head: wanted.header_timeout,
+            idle: wanted.idle_timeout,
+            farewell: wanted.shutdown_timeout.unwrap_or(Duration::MAX),
             head_bytes: wanted.max_header_bytes,
             headers: wanted.max_headers,
             http2: self.settings.http2.map(|http2| Http2 {

@@ -3,6 +3,7 @@
 use super::AnswerBody;
 use crate::headers::strip_hop_by_hop;
 use crate::outcome::Outcome;
+use crate::serve::Tunnels;
 use crate::target::Place;
 use crate::upstream::Upstream;
 use http::header::{CONNECTION, HOST, UPGRADE};
@@ -36,6 +37,7 @@ pub(super) async fn forwarded(
     upstream: &Upstream,
     mut request: Request<Incoming>,
     upgrade: Option<String>,
+    tunnels: &Tunnels,
 ) -> Result<Response<AnswerBody>, Outcome> {
     let client = upgrade.as_ref().map(|_| hyper::upgrade::on(&mut request));
     let answer = upstream.send(request).await;
@@ -52,7 +54,7 @@ pub(super) async fn forwarded(
         let (Some(client), Some(name)) = (client, agreed) else {
             return Err(Outcome::BadGateway);
         };
-        tokio::spawn(tunnel(client, hyper::upgrade::on(&mut answer)));
+        tunnels.open(tunnel(client, hyper::upgrade::on(&mut answer)));
         strip_hop_by_hop(answer.headers_mut());
         answer
             .headers_mut()

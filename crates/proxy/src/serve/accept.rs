@@ -15,8 +15,10 @@ use tokio_util::task::TaskTracker;
 /// How patient the socket is, and with how many.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For the whole head of a request.
-    pub head: Duration,
+    /// For the whole head of a request; none for ever.
+    pub head: Option<Duration>,
+    /// For a connection without a request; none for ever.
+    pub idle: Option<Duration>,
     /// For a TLS handshake.
     pub handshake: Duration,
     /// For connections that are to go: after a change of mode, and at the end.
@@ -34,7 +36,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            head: Duration::from_secs(10),
+            head: Some(Duration::from_secs(10)),
+            idle: Some(Duration::from_secs(120)),
             handshake: Duration::from_secs(10),
             farewell: Duration::from_secs(25),
             head_bytes: 64 << 10,

@@ -1,7 +1,9 @@
 //! One connection, from its first byte to its last.
 
 use super::accept::{Http2, Limits};
-use super::{Mode, Posture, Respond};
+use super::patience::{Overdue, Patience, Pulse, Watch};
+use super::sensed::{Awaited, Sensed};
+use super::{Mode, Posture, Respond, Tunnels};
 use crate::outcome::PLAIN_HTTP_TO_TLS;
 use http::Request;
 use hyper::body::Incoming;
@@ -11,9 +13,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use keelson_tls::wrap;
 use rustls::pki_types::CertificateDer;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -27,6 +31,11 @@ const HANDSHAKE: u8 = 0x16;
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: u64 = 64 << 10;
 
+/// Streams a client may take back before they are looked at, and streams it may make us take back,
+/// before its connection is ended (HTTP/2 rapid reset, and its mirror image).
+const PENDING_RESETS: usize = 20;
+const OWN_RESETS: usize = 128;
+
 /// Where a request comes from.
 #[derive(Clone, Debug)]
 pub struct Origin {
@@ -36,6 +45,8 @@ pub struct Origin {
     pub secure: bool,
     /// The certificates the client presented, its own first. Not verified here.
     pub certificates: Vec<CertificateDer<'static>>,
+    /// What the connection turns into when both sides agree on another protocol.
+    pub tunnels: Tunnels,
 }
 
 impl Origin {
@@ -44,6 +55,7 @@ impl Origin {
             peer,
             secure: false,
             certificates: Vec::new(),
+            tunnels: Tunnels::default(),
         }
     }
 }
@@ -121,49 +133,137 @@ async fn speak<R: Respond>(
     limits: Limits,
     dismissed: impl Future<Output = ()>,
 ) {
+    let pulse = Pulse::new();
+    let visit = Visit {
+        pulse: Arc::clone(&pulse),
+        tunnels: origin.tunnels.clone(),
+        limits,
+    };
+    let io = TokioIo::new(Sensed::new(stream, Arc::clone(&pulse)));
     let origin = Arc::new(origin);
     let service = service_fn(move |request: Request<Incoming>| {
         let (responder, origin) = (Arc::clone(&responder), Arc::clone(&origin));
-        responder.respond(origin, request)
+        let begun = pulse.begin();
+        async move {
+            let answer = responder.respond(origin, request).await;
+            answer.map(|answer| {
+                answer.map(|inner| Awaited {
+                    inner,
+                    _begun: begun,
+                })
+            })
+        }
     });
-    let io = TokioIo::new(stream);
     match limits.http2 {
         // Not `auto` told to speak HTTP/1.1 only: with upgrades it does not listen.
         None => {
             let connection = http1(limits).serve_connection(io, service).with_upgrades();
             let shut = |it: Pin<&mut _>| http1::UpgradeableConnection::graceful_shutdown(it);
-            attend(connection, shut, dismissed, limits.farewell).await;
+            visit.attend(connection, shut, dismissed).await;
         }
         Some(http2) => {
             let builder = both(limits, http2);
             let connection = builder.serve_connection_with_upgrades(io, service);
             let shut = |it: Pin<&mut _>| auto::UpgradeableConnection::graceful_shutdown(it);
-            attend(connection, shut, dismissed, limits.farewell).await;
+            visit.attend(connection, shut, dismissed).await;
         }
     }
 }
 
-/// Lets a connection go on until it is dismissed, and then finish what it is at.
-async fn attend<C: Future>(
-    connection: C,
-    shut: impl FnOnce(Pin<&mut C>),
-    dismissed: impl Future<Output = ()>,
-    farewell: Duration,
-) {
-    let mut connection = pin!(connection);
-    tokio::select! {
-        _ = connection.as_mut() => return,
-        () = dismissed => {}
+/// A connection's stay: what is known of it while it is served.
+struct Visit {
+    pulse: Arc<Pulse>,
+    tunnels: Tunnels,
+    limits: Limits,
+}
+
+/// What ended the ordinary part of a stay.
+enum Over {
+    /// The connection itself, or what is left of it is a tunnel.
+    Ended,
+    /// Its patience.
+    Overdue(Overdue),
+    /// Someone else.
+    Dismissed,
+}
+
+impl Visit {
+    /// Lets a connection go on until it is overdue or dismissed, and then finish what it is at.
+    async fn attend<C: Future>(
+        &self,
+        connection: C,
+        shut: impl FnOnce(Pin<&mut C>),
+        dismissed: impl Future<Output = ()>,
+    ) {
+        let (mut connection, mut dismissed) = (pin!(connection), pin!(dismissed));
+        let over = tokio::select! {
+            over = self.watch(connection.as_mut()) => over,
+            () = dismissed.as_mut() => Over::Dismissed,
+        };
+        let farewell = self.limits.farewell;
+        match over {
+            Over::Overdue(Overdue::First) => {}
+            Over::Ended => {
+                tokio::select! {
+                    () = self.tunnels.over() => {}
+                    () = dismissed => drop(timeout(farewell, self.tunnels.over()).await),
+                }
+            }
+            Over::Overdue(Overdue::Later) => {
+                shut(connection.as_mut());
+                tokio::select! {
+                    () = self.linger(connection.as_mut()) => {}
+                    () = dismissed => drop(timeout(farewell, connection).await),
+                }
+            }
+            Over::Dismissed => {
+                shut(connection.as_mut());
+                let rest = async {
+                    connection.await;
+                    self.tunnels.over().await;
+                };
+                let _ = timeout(farewell, rest).await;
+            }
+        }
+        self.tunnels.cut();
     }
-    shut(connection.as_mut());
-    let _ = timeout(farewell, connection).await;
+
+    async fn watch<C: Future>(&self, mut connection: Pin<&mut C>) -> Over {
+        let patience = Patience {
+            head: self.limits.head,
+            idle: self.limits.idle,
+        };
+        let mut watch = Watch::new(Arc::clone(&self.pulse), patience);
+        poll_fn(|cx| match connection.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(Over::Ended),
+            Poll::Pending => watch.poll(cx).map(Over::Overdue),
+        })
+        .await
+    }
+
+    /// A connection that was told to end does so at once, unless it is at something after all, such
+    /// as the rest of a body whose answer has been given: then as long as bytes move.
+    async fn linger<C: Future>(&self, mut connection: Pin<&mut C>) {
+        let mut moved = self.pulse.moved();
+        while timeout(self.limits.farewell, connection.as_mut())
+            .await
+            .is_err()
+        {
+            let now = self.pulse.moved();
+            if now == moved {
+                return;
+            }
+            moved = now;
+        }
+    }
 }
 
 fn http1(limits: Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
+        // Ours tells a head from an idle connection.
+        .header_read_timeout(None)
         .max_buf_size(limits.head_bytes.max(8 << 10))
         .max_headers(limits.headers);
     builder
@@ -174,7 +274,7 @@ fn both(limits: Limits, http2: Http2) -> auto::Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.head)
+        .header_read_timeout(None)
         .max_buf_size(limits.head_bytes.max(8 << 10))
         .max_headers(limits.headers);
     builder
@@ -185,6 +285,8 @@ fn both(limits: Limits, http2: Http2) -> auto::Builder<TokioExecutor> {
         .initial_stream_window_size(http2.stream_window)
         .initial_connection_window_size(http2.connection_window)
         .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        .max_pending_accept_reset_streams(PENDING_RESETS)
+        .max_local_error_reset_streams(OWN_RESETS)
         .keep_alive_interval(Duration::from_secs(45))
         .keep_alive_timeout(Duration::from_secs(10));
     builder
