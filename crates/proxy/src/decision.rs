@@ -22,6 +22,7 @@ pub mod jwt;
 pub mod key;
 pub mod lifetime;
 pub mod limiter;
+pub mod pace;
 pub mod retry;
 mod review;
 pub mod settings;
@@ -70,6 +71,11 @@ pub trait Reviewer: Send + Sync + 'static {
         &self,
         question: &Self::Question,
     ) -> impl Future<Output = Result<Self::Answer, Failure>> + Send;
+
+    /// Waits until another call may be made at all; at once, unless calls are limited in rate.
+    fn turn(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 }
 
 /// A question and how long its subject can be valid at all.

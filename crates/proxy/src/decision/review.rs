@@ -36,6 +36,10 @@ impl<K: Key, R: Reviewer> Shared<K, R> {
         let began = Instant::now();
         let mut failed = 0;
         loop {
+            // A limit of our own says nothing about the server, so the breaker does not hear of it.
+            if timeout_at(deadline, self.reviewer.turn()).await.is_err() {
+                return flight.land(Err(Refusal::Overloaded));
+            }
             let asked = Instant::now();
             let Some(ticket) = self.gate.admit(asked) else {
                 return self.give_up(flight, asked);

@@ -10,6 +10,7 @@ mod decision {
     mod flights;
     mod histories;
     mod outages;
+    mod paced;
     mod refresh;
     mod stage;
     mod stale;
