@@ -9,18 +9,21 @@ mod connections;
 mod credentials;
 mod kubeconfig;
 mod place;
+mod traffic;
 
 pub use connections::{Answer, NotAnswered};
 pub use credentials::NotAuthenticated;
 pub use kubeconfig::NotConfigured;
 pub use place::Place;
+pub use traffic::Traffic;
 
+use crate::decision::pace::Pace;
 use connections::Connections;
 use credentials::Credentials;
 use http::{HeaderValue, Request, header};
 use hyper::body::Bytes;
 use std::time::Duration;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// A client of the API server.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub struct ApiServer {
     place: Place,
     credentials: Credentials,
     connections: Connections,
+    pace: Option<Pace>,
+    traffic: Traffic,
 }
 
 impl ApiServer {
@@ -39,6 +44,20 @@ impl ApiServer {
     /// The client a kubeconfig describes.
     pub fn from_kubeconfig(text: &str, beside: &std::path::Path) -> Result<Self, NotConfigured> {
         kubeconfig::parse(text, beside).map(Self::from)
+    }
+
+    /// The same client, called no faster than this.
+    #[must_use]
+    pub fn paced(mut self, pace: Option<Pace>) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// Waits until another call may be made.
+    pub async fn turn(&self) {
+        if let Some(pace) = &self.pace {
+            pace.turn().await;
+        }
     }
 
     /// Sends one JSON document and returns what came back, whatever its status, within the
@@ -67,12 +86,20 @@ impl ApiServer {
                 })?;
             self.connections.send(&self.place, request).await
         };
+        let began = Instant::now();
         let answered = timeout(deadline, asked).await;
-        answered.unwrap_or_else(|_| {
+        let answered = answered.unwrap_or_else(|_| {
             // The path may have gone silent: the next call dials anew.
             self.connections.forget();
             Err(NotAnswered::TooSlow { deadline })
-        })
+        });
+        self.traffic.note(path, &answered, began.elapsed());
+        answered
+    }
+
+    /// What has been called so far.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
     }
 
     async fn authorization(&self) -> Result<Option<HeaderValue>, NotAnswered> {
@@ -86,6 +113,8 @@ impl From<(Place, Credentials)> for ApiServer {
             place,
             credentials,
             connections: Connections::default(),
+            pace: None,
+            traffic: Traffic::default(),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::apiserver::ApiServer;
 use crate::decision::lifetime::Terms;
+use crate::decision::limiter::Rate;
+use crate::decision::pace::Pace;
 use crate::decision::settings::Bounds;
 use crate::decision::{self, Authentication, Engine, Keys};
-use crate::flags::Given;
 use crate::pipeline::{Doorkeeper, Habits, OptionsStar, Outage};
 use crate::refusal::Refusal;
 use crate::reviewers::{AccessReviewer, TokenReviewer};
@@ -36,13 +37,21 @@ pub fn habits(settings: &Settings) -> Habits {
             true => OptionsStar::Answered,
             false => OptionsStar::Refused,
         },
+        access_log: settings.log.access,
     }
 }
 
 /// Who is asked about callers.
 pub fn doorkeeper(settings: &Settings) -> Result<Doorkeeper, Refusal> {
     refuse_what_is_not_there(settings)?;
-    let server = Arc::new(api_server(settings.api.kubeconfig.as_deref())?);
+    let pace = settings.api.throttle.map(|(qps, burst)| {
+        Pace::new(Rate {
+            per_second: f64::from(qps),
+            burst,
+        })
+    });
+    let server = api_server(settings.api.kubeconfig.as_deref())?;
+    let server = Arc::new(server.paced(pace));
     let keys = Keys::random().map_err(|error| Refusal::Flags(vec![error.to_string()]))?;
     let keys = Arc::new(keys);
     let reviewer = TokenReviewer {
@@ -109,22 +118,6 @@ fn refuse_what_is_not_there(settings: &Settings) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(Refusal::Flags(missing)),
     }
-}
-
-/// Flags that are read, checked, and not yet obeyed.
-const WITHOUT_EFFECT: [&str; 4] = [
-    "access-log",
-    "idle-timeout",
-    "kube-api-burst",
-    "kube-api-qps",
-];
-
-/// A sentence for each flag that was given and is not obeyed yet.
-pub fn without_effect(given: &Given) -> Vec<String> {
-    let names = WITHOUT_EFFECT.iter().filter(|name| given.contains(**name));
-    names
-        .map(|name| format!("--{name} is read and has no effect yet"))
-        .collect()
 }
 
 fn terms(cache: &Cache, positive_ttl: Duration, negative_ttl: Duration) -> Terms {

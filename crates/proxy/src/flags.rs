@@ -33,6 +33,19 @@ pub enum Invocation {
 /// The names of the flags that were given, as the table spells them.
 pub type Given = BTreeSet<&'static str>;
 
+/// Every flag with its value, given or not, by name: `--x="y"`.
+pub fn shown(flags: &Flags) -> Vec<String> {
+    let mut values = flags.clone();
+    let mut lines: Vec<String> = self::flags()
+        .filter_map(|flag| {
+            let text = flag.field.text(&mut values)?;
+            Some(format!("--{}={}", flag.name, crate::golang::quote(&text)))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
 /// Why a command line is refused. The words are pflag's and cobra's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlagError {

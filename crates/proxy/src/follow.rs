@@ -4,7 +4,8 @@
 //! `/loaded` tells, so that whoever reads a mode there finds it in force.
 
 use crate::config::{self, Config, Tls, Warning};
-use crate::explain::rules;
+use crate::explain::{explain, rules};
+use crate::logging::ONCE;
 use crate::pipeline::{Pipeline, Policy};
 use crate::refusal::Refusal;
 use crate::serve::Posture;
@@ -61,6 +62,11 @@ impl Follower {
             authorization: self.unit.config.authorization.clone(),
             paths: rules(&self.settings, &self.unit.config),
         }
+    }
+
+    /// What is in force, in words.
+    pub fn words(&self) -> String {
+        explain(&self.settings, &self.unit.config).join(" ")
     }
 
     /// What connections get, now and later.
@@ -160,6 +166,6 @@ pub(crate) fn read(settings: &Settings) -> Result<(Config, Vec<Warning>), Refusa
 /// Told when a configuration is taken over, not at every look.
 fn warn(warnings: &[Warning]) {
     for warning in warnings {
-        tracing::warn!(%warning, "the configuration has something odd");
+        tracing::warn!(target: ONCE, %warning, "the configuration has something odd");
     }
 }

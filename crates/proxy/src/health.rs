@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// Answers for the proxy itself.
 #[derive(Debug)]
@@ -19,12 +20,18 @@ pub struct Health {
     pub loaded: watch::Receiver<Loaded>,
     /// What is counted.
     pub registry: Registry,
+    /// Whether the proxy is about to end.
+    pub leaving: CancellationToken,
 }
 
 impl Health {
     fn answer(&self, path: &str) -> Response<Full<Bytes>> {
         match path {
             "/healthz" | "/livez" => text(StatusCode::OK, "ok".into()),
+            "/readyz" if self.leaving.is_cancelled() => text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the proxy is about to end\n".into(),
+            ),
             "/readyz" => match self.loaded.borrow().tls_mode {
                 "shut" => text(
                     StatusCode::SERVICE_UNAVAILABLE,

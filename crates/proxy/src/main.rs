@@ -1,9 +1,9 @@
 //! `keelson-proxy`: asks who calls and whether they may, before every sidecar. A drop-in for
 //! kube-rbac-proxy.
 
-use keelson_proxy::flags::{Invocation, help, parse};
+use keelson_proxy::flags::{Flags, Invocation, help, parse, shown};
 use keelson_proxy::settings::{Settings, settle};
-use keelson_proxy::{assemble, check, logging, run};
+use keelson_proxy::{check, logging, run};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -13,10 +13,7 @@ fn main() -> ExitCode {
         Ok(Invocation::Run(flags, given)) => {
             return match settle(&flags, &given) {
                 Ok((settings, _)) if flags.check => check::check(&settings),
-                Ok((settings, mut notices)) => {
-                    notices.extend(assemble::without_effect(&given));
-                    serve(settings, &notices)
-                }
+                Ok((settings, notices)) => serve(settings, &notices, &flags),
                 Err(refusal) => logging::failed(&refusal),
             };
         }
@@ -28,20 +25,29 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn serve(settings: Settings, notices: &[String]) -> ExitCode {
-    logging::start(&settings.log);
+fn serve(settings: Settings, notices: &[String], flags: &Flags) -> ExitCode {
+    let lines = logging::start(&settings.log);
+    for flag in shown(flags) {
+        tracing::debug!("FLAG: {flag}");
+    }
     for notice in notices {
-        tracing::warn!("{notice}");
+        tracing::warn!(target: logging::ONCE, "{notice}");
     }
     // One thread serves a sidecar's callers with less work than two would.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    match runtime {
-        Err(error) => logging::failed(&error),
-        Ok(runtime) => match runtime.block_on(run::run(settings)) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(refusal) => logging::failed(&refusal),
-        },
+    let served = match runtime {
+        Err(error) => return logging::failed(&error),
+        Ok(runtime) => runtime.block_on(async {
+            tokio::select! {
+                served = run::run(settings) => served,
+                () = lines.tell() => Ok(()),
+            }
+        }),
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => logging::failed(&refusal),
     }
 }

@@ -28,6 +28,8 @@ pub enum Outcome {
     NotFound,
     /// No credential, or none that is good.
     Unauthorized,
+    /// It could not be found out whose the credential is.
+    AuthenticationFailed,
     /// A request without a user reached authorization.
     UserMissing,
     /// Rewrites are configured and the request has no value for them, too many, or one in a form.
@@ -88,6 +90,7 @@ impl Outcome {
             Outcome::Ambiguous => "ambiguous",
             Outcome::NotFound => "not_found",
             Outcome::Unauthorized => "unauthorized",
+            Outcome::AuthenticationFailed => "authentication_failed",
             Outcome::UserMissing => "user_missing",
             Outcome::Malformed => "malformed",
             Outcome::Forbidden(_) => "forbidden",
@@ -108,7 +111,7 @@ impl Outcome {
             | Outcome::UserMissing
             | Outcome::Malformed => StatusCode::BAD_REQUEST,
             Outcome::NotFound => StatusCode::NOT_FOUND,
-            Outcome::Unauthorized => StatusCode::UNAUTHORIZED,
+            Outcome::Unauthorized | Outcome::AuthenticationFailed => StatusCode::UNAUTHORIZED,
             Outcome::Forbidden(_) => StatusCode::FORBIDDEN,
             Outcome::AuthorizationFailed(_) | Outcome::Internal => {
                 StatusCode::INTERNAL_SERVER_ERROR
@@ -124,7 +127,7 @@ impl Outcome {
             Outcome::OptionsStar | Outcome::Redirect(_) | Outcome::BadGateway => return None,
             Outcome::OptionsStarRefused | Outcome::Ambiguous => "Bad Request".to_owned(),
             Outcome::NotFound => "404 page not found".to_owned(),
-            Outcome::Unauthorized => "Unauthorized".to_owned(),
+            Outcome::Unauthorized | Outcome::AuthenticationFailed => "Unauthorized".to_owned(),
             Outcome::UserMissing => "user not in context".to_owned(),
             Outcome::Malformed => {
                 "Bad Request. The request or configuration is malformed.".to_owned()

@@ -6,6 +6,7 @@
 
 mod doorkeeper;
 mod forwarding;
+mod trail;
 
 pub use doorkeeper::{Doorkeeper, Entrant, Outage};
 
@@ -13,7 +14,7 @@ use crate::attributes::{self, RuleGroups};
 use crate::config::Authorization;
 use crate::headers::{self, Caller, Proof};
 use crate::hygiene;
-use crate::metrics::Counts;
+use crate::metrics::{Counts, Credential, Login, PROXIED, Ruling, Source};
 use crate::outcome::Outcome;
 use crate::path::{self, Reading, Rules, Standing};
 use crate::query::{self, Query};
@@ -21,12 +22,14 @@ use crate::serve::{Origin, Respond};
 use crate::target::Target;
 use crate::upstream::{Leased, Upstream};
 use arc_swap::ArcSwap;
-use forwarding::forwarded;
+use forwarding::{Ways, forwarded};
 use http::header::{CONNECTION, HOST};
 use http::{HeaderValue, Method, Request, Response, Version};
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use std::sync::Arc;
+use std::time::Instant;
+use trail::Trail;
 
 /// What the proxy answers with: words of its own, or the upstream's stream.
 pub type AnswerBody = Either<Full<Bytes>, Leased>;
@@ -55,6 +58,8 @@ pub struct Habits {
     pub rule_groups: RuleGroups,
     /// What `OPTIONS *` gets.
     pub options_star: OptionsStar,
+    /// Whether every request gets a line in the log.
+    pub access_log: bool,
 }
 
 /// What `OPTIONS *` gets (deviation A17).
@@ -97,23 +102,23 @@ impl Respond for Pipeline {
             request.method().clone(),
             request.version() <= Version::HTTP_11,
         );
+        let mut trail = Trail::new(&self.counts, &request, self.habits.access_log);
         let clear = hygiene::examine(&request);
         let answer = match clear {
-            Ok(()) => self.answer(&origin, request).await,
+            Ok(()) => self.answer(&origin, request, &mut trail).await,
             Err(fault) => {
                 tracing::debug!(%fault, "a request that could be read in two ways");
                 Err(Outcome::Ambiguous)
             }
         };
-        let outcome = answer.as_ref().map_or_else(Outcome::as_str, |_| "proxied");
+        let outcome = answer.as_ref().map_or_else(Outcome::as_str, |_| PROXIED);
         let mut answer = answer.unwrap_or_else(|outcome| told(&outcome, &method));
         if clear.is_err() && http1 {
             // What comes next on this connection may be the other reading's.
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
         }
-        self.counts
-            .answered(answer.status().as_u16(), &method, outcome);
+        trail.end(&self.counts, &method, answer.status(), outcome);
         Ok(answer)
     }
 }
@@ -123,6 +128,7 @@ impl Pipeline {
         &self,
         origin: &Origin,
         request: Request<Incoming>,
+        trail: &mut Trail,
     ) -> Result<Response<AnswerBody>, Outcome> {
         self.refuse_options_star(&request)?;
         let policy = self.policy.load_full();
@@ -134,8 +140,15 @@ impl Pipeline {
         };
         match policy.paths.standing(&path) {
             Standing::Absent => Err(Outcome::NotFound),
-            Standing::Exempt => self.forward(origin, request, Caller::Exempt, None).await,
-            Standing::Guarded => self.guarded(origin, request, &policy, &path.decoded).await,
+            Standing::Exempt => {
+                trail.source = Source::Exempt;
+                let caller = Caller::Exempt;
+                self.forward(origin, request, caller, None, trail).await
+            }
+            Standing::Guarded => {
+                self.guarded(origin, request, &policy, &path.decoded, trail)
+                    .await
+            }
         }
     }
 
@@ -145,8 +158,13 @@ impl Pipeline {
         request: Request<Incoming>,
         policy: &Policy,
         path: &str,
+        trail: &mut Trail,
     ) -> Result<Response<AnswerBody>, Outcome> {
-        let entrant = self.doorkeeper.greet(origin, request.headers()).await?;
+        let began = Instant::now();
+        let entrant = self.identify(origin, &request).await?;
+        if trail.logged() {
+            trail.user = Some(entrant.identity().user.clone());
+        }
         let rewrites = policy.authorization.rewrites.as_ref();
         let checked = rewrites.map_or("", |rewrites| &rewrites.header);
         if headers::is_hop_by_hop(request.headers(), checked) {
@@ -165,16 +183,53 @@ impl Pipeline {
         let rules = &policy.authorization.rules;
         let left = checks.into_iter().filter(|check| {
             let groups = self.habits.rule_groups;
-            !attributes::allowed_statically(rules, check, entrant.identity(), groups)
+            let known = attributes::allowed_statically(rules, check, entrant.identity(), groups);
+            if known {
+                self.counts.ruled(Source::Static, Ruling::Allowed);
+            }
+            !known
         });
-        self.doorkeeper.admit(&entrant, left.collect()).await?;
+        let left = left.collect();
+        let admitted = self.doorkeeper.admit(&entrant, left, &self.counts).await;
+        let (source, admitted) = admitted;
+        trail.source = source;
+        self.counts.decided(began.elapsed());
+        admitted?;
         let reads_query = rewrites.is_some_and(|rewrites| !rewrites.query.is_empty());
         let caller = Caller::Known {
             identity: entrant.identity(),
             proof: entrant.proof(),
         };
-        self.forward(origin, request, caller, reads_query.then_some(&query))
-            .await
+        let query = reads_query.then_some(&query);
+        self.forward(origin, request, caller, query, trail).await
+    }
+
+    /// Who this is, counted.
+    async fn identify(
+        &self,
+        origin: &Origin,
+        request: &Request<Incoming>,
+    ) -> Result<Entrant, Outcome> {
+        let greeted = self.doorkeeper.greet(origin, request.headers()).await;
+        let (credential, login) = match &greeted {
+            Ok(entrant) => {
+                let credential = match entrant.proof() {
+                    Proof::Bearer => Credential::Bearer,
+                    Proof::Subprotocol(_) => Credential::Websocket,
+                    Proof::Certificate => Credential::Certificate,
+                };
+                (credential, Login::Accepted)
+            }
+            Err(outcome) => {
+                let login = match outcome {
+                    Outcome::Unauthorized => Login::Refused,
+                    _ => Login::Failed,
+                };
+                (trail::shown(origin, request.headers()), login)
+            }
+        };
+        self.counts.authenticated(credential, login);
+        greeted
     }
 
     /// Sends the request on as this caller. A query that was checked is forwarded as it was read.
@@ -184,6 +239,7 @@ impl Pipeline {
         mut request: Request<Incoming>,
         caller: Caller<'_>,
         checked: Option<&Query>,
+        trail: &mut Trail,
     ) -> Result<Response<AnswerBody>, Outcome> {
         let raw = request.uri().query().unwrap_or_default();
         let query = match checked {
@@ -216,7 +272,17 @@ impl Pipeline {
         *request.uri_mut() = uri;
         *request.version_mut() = Version::HTTP_11;
         let upgrade = told.upgrade.filter(|_| http1);
-        forwarded(&self.upstream, request, upgrade, &origin.tunnels).await
+        let began = Instant::now();
+        let ways = Ways {
+            upstream: &self.upstream,
+            tunnels: &origin.tunnels,
+            counts: &self.counts,
+        };
+        let answer = forwarded(ways, request, upgrade).await;
+        let took = began.elapsed();
+        self.counts.forwarded(took);
+        trail.upstream = Some(took);
+        answer
     }
 
     fn refuse_options_star(&self, request: &Request<Incoming>) -> Result<(), Outcome> {

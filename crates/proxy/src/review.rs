@@ -7,7 +7,9 @@ mod access;
 mod token;
 
 pub use access::{AccessVerdict, access_request, access_verdict};
-pub use token::{Audiences, TokenVerdict, masked_token_request, token_request, token_verdict};
+pub use token::{
+    Audiences, TokenVerdict, masked_answer, masked_token_request, token_request, token_verdict,
+};
 
 use std::collections::BTreeMap;
 

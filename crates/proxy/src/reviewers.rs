@@ -8,7 +8,8 @@ use crate::attributes::Check;
 use crate::decision::{Answer, Digest, Failure, Keys, Reviewer, Token, Verdict};
 use crate::review::{
     ACCESS_REVIEWS, AccessVerdict, Audiences, Identity, TOKEN_REVIEWS, TokenVerdict,
-    access_request, access_verdict, token_request, token_verdict,
+    access_request, access_verdict, masked_answer, masked_token_request, token_request,
+    token_verdict,
 };
 use http::StatusCode;
 use std::sync::Arc;
@@ -96,9 +97,15 @@ impl Reviewer for TokenReviewer {
     type Question = Token;
     type Answer = Login;
 
+    async fn turn(&self) {
+        self.server.turn().await;
+    }
+
     async fn review(&self, token: &Token) -> Result<Login, Failure> {
+        tracing::trace!("Request Body: {}", masked_token_request(&token.audiences));
         let body = token_request(&token.text, &token.audiences);
         let body = ask(&self.server, TOKEN_REVIEWS, body, self.deadline).await?;
+        tracing::trace!("Response Body: {}", masked_answer(&body));
         let audiences = Audiences {
             wanted: token.audiences.to_vec(),
             accept_unnamed: self.accept_unnamed,
@@ -137,9 +144,15 @@ impl Reviewer for AccessReviewer {
     type Question = (Arc<Identity>, Check);
     type Answer = Access;
 
+    async fn turn(&self) {
+        self.server.turn().await;
+    }
+
     async fn review(&self, (identity, check): &(Arc<Identity>, Check)) -> Result<Access, Failure> {
         let body = access_request(identity, check);
+        tracing::trace!("Request Body: {}", String::from_utf8_lossy(&body));
         let body = ask(&self.server, ACCESS_REVIEWS, body, self.deadline).await?;
+        tracing::trace!("Response Body: {}", masked_answer(&body));
         match access_verdict(&body) {
             AccessVerdict::Allowed(_) => Ok(Access::Allowed),
             AccessVerdict::Denied(reason) | AccessVerdict::NoOpinion(reason) => {

@@ -11,7 +11,7 @@ use crate::{assemble, metrics};
 use jiff::Timestamp;
 use keelson_tls::Reloader;
 use keelson_tls::reload::{PairSource, Sources};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -38,12 +38,20 @@ pub async fn run(settings: Settings) -> Result<(), Refusal> {
     let serving = Serving {
         settings: &settings,
         end: CancellationToken::new(),
+        leaving: CancellationToken::new(),
         tasks: TaskTracker::new(),
+        certificate: Arc::default(),
+    };
+    let files = metrics::Files {
+        loaded: follower.loaded(),
+        secure: Arc::clone(&serving.certificate),
     };
     let health = Arc::new(Health {
         loaded: follower.loaded(),
-        registry: metrics::registry(&pipeline),
+        registry: metrics::registry(&pipeline, files),
+        leaving: serving.leaving.clone(),
     });
+    tracing::info!("{}", follower.words());
     serving.plain(&pipeline, &health, &follower).await?;
     serving.secure(&pipeline, &health).await?;
     tokio::spawn(follower.follow(
@@ -58,7 +66,9 @@ pub async fn run(settings: Settings) -> Result<(), Refusal> {
 struct Serving<'a> {
     settings: &'a Settings,
     end: CancellationToken,
+    leaving: CancellationToken,
     tasks: TaskTracker,
+    certificate: Arc<OnceLock<Arc<Reloader>>>,
 }
 
 impl Serving<'_> {
@@ -125,6 +135,7 @@ impl Serving<'_> {
         let reloader = Reloader::start(sources, demands, Timestamp::now())
             .map_err(|refusal| Refusal::Certificate(refusal.to_string()))?;
         let reloader = Arc::new(reloader);
+        let _ = self.certificate.set(Arc::clone(&reloader));
         let mode = |reloader: &Reloader| Mode::Tls(Arc::clone(&reloader.serving().config));
         let (posture, told) = watch::channel(Posture::new(mode(&reloader)));
         let mut changes = reloader.subscribe();
@@ -172,6 +183,7 @@ impl Serving<'_> {
 
     /// Goes on accepting for a moment where that was asked for; a second signal ends all at once.
     async fn finish(&self) {
+        self.leaving.cancel();
         let inside = async {
             tokio::time::sleep(self.settings.limits.shutdown_delay).await;
             self.end.cancel();

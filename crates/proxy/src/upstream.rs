@@ -16,6 +16,7 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use lease::Lease;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -48,6 +49,8 @@ pub struct Upstream {
     target: Target,
     limits: Limits,
     pool: Arc<Pool>,
+    dialled: AtomicU64,
+    reused: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -103,22 +106,29 @@ impl Upstream {
             target,
             limits,
             pool: Arc::new(pool),
+            dialled: AtomicU64::new(0),
+            reused: AtomicU64::new(0),
         }
     }
 
     /// Forwards one request; the answer's body streams, and gives its connection back at its end.
     pub async fn send(&self, request: Request<Incoming>) -> Result<Response<Leased>, NotForwarded> {
         if let Some(shared) = self.pool.shared() {
+            self.reused.fetch_add(1, Ordering::Relaxed);
             return multiplexed(shared, request).await;
         }
         let mut request = request;
         while let Some(sender) = self.pool.take(self.limits.idle_for) {
             request = match self.try_on(sender, request).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    self.reused.fetch_add(1, Ordering::Relaxed);
+                    return Ok(answer);
+                }
                 Err(Refused::Unsent(request)) => *request,
                 Err(Refused::Failed(error)) => return Err(error),
             };
         }
+        self.dialled.fetch_add(1, Ordering::Relaxed);
         match self.target.dial(self.limits.connect).await? {
             Dialled::Shared(sender) => {
                 self.pool.kept().shared = Some(sender.clone());
@@ -135,6 +145,12 @@ impl Upstream {
     /// How many connections wait for a request.
     pub fn idle(&self) -> usize {
         self.pool.kept().idle.len()
+    }
+
+    /// How many requests took a new connection, and how many one that was there.
+    pub fn uses(&self) -> (u64, u64) {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (read(&self.dialled), read(&self.reused))
     }
 
     async fn try_on(

@@ -5,13 +5,18 @@ use hyper::body::Bytes;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_proxy::apiserver::{Answer, ApiServer, NotAnswered};
-use keelson_testbed::Cluster;
+use keelson_proxy::decision::limiter::Rate;
+use keelson_proxy::decision::pace::Pace;
+use keelson_proxy::decision::{Engine, Inquiry, Keys, Refusal, Settings, Token};
+use keelson_proxy::reviewers::TokenReviewer;
 use keelson_testbed::faults::{Fault, FaultProxy, On};
+use keelson_testbed::{Cluster, until};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const SOON: Duration = Duration::from_secs(5);
 const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
@@ -145,4 +150,89 @@ async fn an_answer_that_is_cut_off_is_no_answer() {
     review(&server, "any")
         .await
         .expect("an answer on a new connection");
+}
+
+#[tokio::test]
+async fn a_connection_that_has_gone_silent_is_let_go_and_the_next_call_is_answered() {
+    let Stage { faults, server } = stage().await;
+    review(&server, "any").await.expect("an answer");
+    let frozen = faults.freeze();
+    let body = Bytes::from_static(b"{}");
+    let silent = server
+        .post(TOKEN_REVIEWS, body, Duration::from_millis(300))
+        .await;
+    let silent = silent.expect_err("no byte moves");
+    assert!(matches!(silent, NotAnswered::TooSlow { .. }), "{silent:?}");
+    let answer = review(&server, "any").await;
+    answer.expect("an answer on a new connection, while the old one is still silent");
+    frozen.clear();
+    review(&server, "any")
+        .await
+        .expect("an answer after the thaw");
+}
+
+/// Asks about a token through an engine, as the proxy does.
+async fn decided(engine: &Engine<u32, TokenReviewer>, key: u32) -> Result<(), Refusal> {
+    let token = Token {
+        text: format!("made-up-{key}").into(),
+        audiences: Arc::new([]),
+    };
+    let inquiry = || {
+        Ok(Inquiry {
+            question: token,
+            not_after: None,
+        })
+    };
+    engine.decide(&key, None, inquiry).await.map(drop)
+}
+
+fn engine(server: ApiServer, deadline: Duration) -> Engine<u32, TokenReviewer> {
+    let reviewer = TokenReviewer {
+        server: Arc::new(server),
+        keys: Arc::new(Keys::random().expect("randomness")),
+        accept_unnamed: false,
+        deadline,
+    };
+    Engine::new(reviewer, Settings::tokens())
+}
+
+#[tokio::test]
+async fn decisions_are_right_again_within_a_second_of_a_silent_server_s_return() {
+    let Stage { faults, server } = stage().await;
+    let engine = engine(server, Duration::from_millis(200));
+    decided(&engine, 0).await.expect("a decision");
+    let hole = faults.black_hole();
+    let mut key = 1;
+    while !engine.breaker().open() {
+        decided(&engine, key).await.expect_err("nobody answers");
+        key += 1;
+    }
+    hole.clear();
+    // A probe is due once a second; a busy machine may need a moment more for it.
+    until("a decision", Duration::from_secs(2), async || {
+        key += 1;
+        decided(&engine, key).await.map_err(|it| it.to_string())
+    })
+    .await
+    .expect("the server is found again");
+}
+
+#[tokio::test]
+async fn no_more_calls_are_made_than_the_rate_allows_and_none_is_lost() {
+    let faults = Cluster::shared().await.faults().expect("a proxy");
+    let pace = Pace::new(Rate {
+        per_second: 10.0,
+        burst: 3,
+    });
+    let server = client(&faults.kubeconfig()).paced(Some(pace));
+    let engine = engine(server, SOON);
+    let began = Instant::now();
+    let all = futures::future::join_all((0..10).map(|key| decided(&engine, key)));
+    for decision in all.await {
+        decision.expect("a decision, if later");
+    }
+    let took = began.elapsed();
+    // Three at once, and seven more at ten a second.
+    assert!(took >= Duration::from_millis(690), "{took:?}");
+    assert_eq!(faults.calls().len(), 10);
 }

@@ -198,12 +198,12 @@ pub(super) static FLAGS: &[Flag] = &[
     span(
         "read-header-timeout",
         |f| &mut f.limits.header_timeout,
-        "How long a client may take to send a request's headers; 0 for no limit.",
+        "How long a client may take to send a request's headers, from their first byte on, and for the first request from the connection on; 0 for no limit.",
     ),
     span(
         "idle-timeout",
         |f| &mut f.limits.idle_timeout,
-        "How long an idle client connection is kept; 0 for no limit.",
+        "How long a client connection without a request is kept; 0 for no limit.",
     ),
     uint32(
         "max-header-bytes",
@@ -218,7 +218,7 @@ pub(super) static FLAGS: &[Flag] = &[
     uint32(
         "max-connections",
         |f| &mut f.limits.max_connections,
-        "Most client connections at once; 0 for no limit.",
+        "Most client connections at once; further ones wait. 0 for 16384.",
     ),
     span(
         "shutdown-delay",

@@ -106,10 +106,18 @@ impl<T> Field<T> {
     /// The value as help shows a default; nothing for an empty one.
     pub(super) fn shown(&self, target: &mut T) -> Option<String> {
         let text = match self {
-            Field::Bool(at) => at(target).then(|| "true".to_owned())?,
-            Field::Text(at) | Field::LevelsByFile(at) => {
-                Some(golang::quote(at(target))).filter(|text| text != "\"\"")?
-            }
+            Field::Text(at) | Field::LevelsByFile(at) => golang::quote(at(target)),
+            other => other.text(target)?,
+        };
+        let empty = ["\"\"", "[]", "0", "0s", "false"].contains(&text.as_str());
+        (!empty).then_some(text)
+    }
+
+    /// The value as pflag prints it; nothing for a flag without one.
+    pub(super) fn text(&self, target: &mut T) -> Option<String> {
+        Some(match self {
+            Field::Bool(at) => at(target).to_string(),
+            Field::Text(at) | Field::LevelsByFile(at) => at(target).clone(),
             Field::List(at) | Field::Array(at) => format!("[{}]", at(target).join(",")),
             Field::Int(at) => at(target).to_string(),
             Field::Uint32(at) => at(target).to_string(),
@@ -117,8 +125,7 @@ impl<T> Field<T> {
             Field::Duration(at) => at(target).to_string(),
             Field::Level(at) => at(target).to_string(),
             Field::Version(_) | Field::Removed(_) => return None,
-        };
-        Some(text).filter(|text| !matches!(text.as_str(), "[]" | "0" | "0s"))
+        })
     }
 }
 

@@ -4,13 +4,14 @@
 //! does with the reference: 401 for the first question, 500 for the second.
 
 use crate::attributes::{Check, Object};
-use crate::decision::{Authentication, Digest, Engine, Inquiry, Keys, Refusal};
+use crate::decision::{Authentication, Digest, Engine, Inquiry, Keys, Provenance, Refusal};
 use crate::headers::{bearer, subprotocol_token};
+use crate::metrics::{Counts, Ruling, Source};
 use crate::outcome::Outcome;
 use crate::review::Identity;
 use crate::reviewers::{Access, AccessReviewer, Login, TokenReviewer};
 use crate::serve::Origin;
-use futures::stream::{FuturesUnordered, TryStreamExt};
+use futures::stream::{FuturesUnordered, StreamExt};
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -108,9 +109,13 @@ impl Doorkeeper {
             .tokens
             .authenticate(token, &self.audiences, source, now)
             .await;
-        let decided = decided.map_err(|refusal| self.refused(&refusal, Outcome::Unauthorized))?;
+        let decided =
+            decided.map_err(|refusal| self.refused(&refusal, Outcome::AuthenticationFailed))?;
         match decided.answer() {
-            Login::Unknown(_) => Err(Outcome::Unauthorized),
+            Login::Unknown(reason) => {
+                tracing::info!(%source, %reason, "Unable to authenticate the request");
+                Err(Outcome::Unauthorized)
+            }
             Login::Known { identity, digest } => Ok(Entrant {
                 identity: Arc::clone(identity),
                 digest: *digest,
@@ -119,16 +124,31 @@ impl Doorkeeper {
         }
     }
 
-    /// Whether they may do all of this: asked at once, and one no is enough.
-    pub async fn admit(&self, entrant: &Entrant, checks: Vec<Check>) -> Result<(), Outcome> {
-        let asked: FuturesUnordered<_> = checks
+    /// Whether they may do all of this, and where the answer came from: asked at once, and one no
+    /// is enough.
+    pub async fn admit(
+        &self,
+        entrant: &Entrant,
+        checks: Vec<Check>,
+        counts: &Counts,
+    ) -> (Source, Result<(), Outcome>) {
+        let mut asked: FuturesUnordered<_> = checks
             .into_iter()
             .map(|check| self.allow(entrant, check))
             .collect();
-        asked.try_collect().await
+        // Whatever is not left to ask about was allowed by a rule.
+        let mut dearest = Source::Static;
+        while let Some((source, ruled)) = asked.next().await {
+            dearest = dearest.max(source);
+            counts.ruled(source, ruling(&ruled));
+            if ruled.is_err() {
+                return (source, ruled);
+            }
+        }
+        (dearest, Ok(()))
     }
 
-    async fn allow(&self, entrant: &Entrant, check: Check) -> Result<(), Outcome> {
+    async fn allow(&self, entrant: &Entrant, check: Check) -> (Source, Result<(), Outcome>) {
         let key = self.key(entrant, &check);
         let inquiry = || {
             let question = (Arc::clone(&entrant.identity), check.clone());
@@ -139,14 +159,25 @@ impl Doorkeeper {
         };
         let subject = || check.subject(&entrant.identity);
         match self.access.decide(&key, None, inquiry).await {
-            Ok(decided) => match decided.answer() {
-                Access::Allowed => Ok(()),
-                Access::Denied(reason) => {
-                    tracing::info!(user = entrant.identity.user, %check, %reason, "denied");
-                    Err(Outcome::Forbidden(subject()))
-                }
-            },
-            Err(refusal) => Err(self.refused(&refusal, Outcome::AuthorizationFailed(subject()))),
+            Ok(decided) => {
+                let source = match decided.provenance() {
+                    Provenance::Cache => Source::Cache,
+                    Provenance::Stale => Source::Stale,
+                    Provenance::Review => Source::Review,
+                };
+                let ruled = match decided.answer() {
+                    Access::Allowed => Ok(()),
+                    Access::Denied(reason) => {
+                        tracing::info!(user = entrant.identity.user, %check, %reason, "denied");
+                        Err(Outcome::Forbidden(subject()))
+                    }
+                };
+                (source, ruled)
+            }
+            Err(refusal) => {
+                let outcome = self.refused(&refusal, Outcome::AuthorizationFailed(subject()));
+                (Source::Review, Err(outcome))
+            }
         }
     }
 
@@ -171,5 +202,13 @@ impl Doorkeeper {
             (Refusal::Overloaded | Refusal::Throttled { .. }, _) => Outcome::Unavailable,
             (_, Outage::AsReference) => as_reference,
         }
+    }
+}
+
+fn ruling(ruled: &Result<(), Outcome>) -> Ruling {
+    match ruled {
+        Ok(()) => Ruling::Allowed,
+        Err(Outcome::Forbidden(_)) => Ruling::Denied,
+        Err(_) => Ruling::Failed,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::AnswerBody;
 use crate::headers::strip_hop_by_hop;
+use crate::metrics::Counts;
 use crate::outcome::Outcome;
 use crate::serve::Tunnels;
 use crate::target::Place;
@@ -32,15 +33,21 @@ pub(super) fn host(request: &Request<Incoming>, upstream: &Place) -> Option<Head
     }
 }
 
+/// Where a request can go from here.
+pub(super) struct Ways<'a> {
+    pub(super) upstream: &'a Upstream,
+    pub(super) tunnels: &'a Tunnels,
+    pub(super) counts: &'a Counts,
+}
+
 /// The upstream's answer, without what is between it and us.
 pub(super) async fn forwarded(
-    upstream: &Upstream,
+    ways: Ways<'_>,
     mut request: Request<Incoming>,
     upgrade: Option<String>,
-    tunnels: &Tunnels,
 ) -> Result<Response<AnswerBody>, Outcome> {
     let client = upgrade.as_ref().map(|_| hyper::upgrade::on(&mut request));
-    let answer = upstream.send(request).await;
+    let answer = ways.upstream.send(request).await;
     let mut answer = answer.map_err(|error| {
         if error.is_clients() {
             tracing::debug!(%error, "the client's body could not be read to its end");
@@ -54,7 +61,12 @@ pub(super) async fn forwarded(
         let (Some(client), Some(name)) = (client, agreed) else {
             return Err(Outcome::BadGateway);
         };
-        tunnels.open(tunnel(client, hyper::upgrade::on(&mut answer)));
+        let tunnel = tunnel(client, hyper::upgrade::on(&mut answer));
+        let present = ways.counts.tunnel();
+        ways.tunnels.open(async move {
+            let _present = present;
+            tunnel.await;
+        });
         strip_hop_by_hop(answer.headers_mut());
         answer
             .headers_mut()

@@ -1,6 +1,7 @@
 //! Is this token good, and whose is it?
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Identity, METADATA, Metadata, null_is_default, status};
 
@@ -69,6 +70,17 @@ pub fn token_request(token: &str, audiences: &[String]) -> Vec<u8> {
 /// The body of the question as the log may show it.
 pub fn masked_token_request(audiences: &[String]) -> String {
     String::from_utf8(token_request("<masked>", audiences)).unwrap_or_default()
+}
+
+/// An answer as the log may show it: a TokenReview comes back with the token in it.
+pub fn masked_answer(body: &[u8]) -> String {
+    let Ok(mut answer) = serde_json::from_slice::<Value>(body) else {
+        return "<not shown: this is no JSON, and may have a token in it>".to_owned();
+    };
+    if let Some(token) = answer.pointer_mut("/spec/token") {
+        *token = "<masked>".into();
+    }
+    answer.to_string()
 }
 
 #[derive(Default, Deserialize)]

@@ -1,45 +1,44 @@
 //! The program itself, as a pod runs it: flags, files, ports and signals.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod ending;
+mod logs;
+mod metrics;
+mod upstream;
 
 use common::program::{Proxy, SOON, free, get};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_testbed::{Cluster, until};
 use keelson_tls::{Fingerprint, Pins, observe};
+use kube::Api;
+use kube::api::PostParams;
 use nix::sys::signal::Signal;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-
-/// An upstream that says hello to everyone.
-fn upstream() -> SocketAddr {
-    let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = socket.local_addr().expect("an address");
-    std::thread::spawn(move || {
-        for stream in socket.incoming().flatten() {
-            std::thread::spawn(move || hello(stream));
-        }
-    });
-    address
-}
-
-fn hello(mut stream: TcpStream) {
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
-        head.push(byte[0]);
-    }
-    let _ =
-        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
-}
+use upstream::upstream;
 
 /// A kubeconfig for a server that is not there.
-fn nowhere(cluster: &Cluster) -> String {
+pub(crate) fn nowhere(cluster: &Cluster) -> String {
     let text = cluster.kubeconfig();
     let at = text.find("https://127.0.0.1:").expect("a server");
     let end = at + text[at..].find('"').expect("its end");
     format!("{}https://127.0.0.1:1{}", &text[..at], &text[end..])
 }
 
-const CONFIG: &str =
+/// A token of the namespace's own account.
+pub(crate) async fn token(cluster: &Cluster, namespace: &str) -> String {
+    let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), namespace);
+    let request: TokenRequest = serde_json::from_value(serde_json::json!({
+        "metadata": {}, "spec": { "audiences": [], "expirationSeconds": 600 },
+    }))
+    .expect("a request");
+    let made = accounts
+        .create_token_request("default", &PostParams::default(), &request)
+        .await;
+    made.expect("a token").status.expect("a status").token
+}
+
+pub(crate) const CONFIG: &str =
     "authorization:\n  resourceAttributes:\n    apiGroup: sei.io\n    resource: seinodetasks\n";
 
 #[tokio::test]
@@ -78,7 +77,7 @@ async fn it_tells_what_it_has_loaded_and_counts_what_it_answered() {
     let metrics = get(proxy.health, "/metrics", "").expect("an answer");
     for line in [
         r#"keelson_proxy_http_requests_total{code="401",method="GET",outcome="unauthorized"} 1"#,
-        r#"keelson_proxy_apiserver_requests_total{api="authn"} 1"#,
+        r#"keelson_proxy_apiserver_requests_total{api="authn",code="201"} 1"#,
     ] {
         assert!(metrics.contains(line), "{line} is missing in {metrics}");
     }
@@ -153,8 +152,13 @@ async fn a_signal_ends_it_well_and_a_wrong_configuration_ends_it_with_a_sentence
     let status = proxy.child.wait().expect("its end");
     assert_eq!(status.code(), Some(1));
     let said = proxy.log();
+    let last = said.lines().last().expect("a line");
     assert!(
-        said.contains("group") && said.contains("apiGroup"),
+        last.starts_with('E') && last.contains(r#"] "command failed" err=""#),
+        "{said}"
+    );
+    assert!(
+        last.contains("group") && last.contains("apiGroup"),
         "{said}"
     );
 }

@@ -136,11 +136,16 @@ impl Proxy {
 
 /// One request on a connection of its own; the whole answer.
 pub(crate) fn get(address: SocketAddr, path: &str, headers: &str) -> Option<String> {
+    ask(address, "GET", path, headers)
+}
+
+/// The same with another method.
+pub(crate) fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(SOON)).ok()?;
     write!(
         stream,
-        "GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n{headers}\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n{headers}\r\n"
     )
     .ok()?;
     let mut said = String::new();

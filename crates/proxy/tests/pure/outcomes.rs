@@ -17,6 +17,7 @@ fn outcomes_are_answered_as_the_reference_answers() {
         (Outcome::Ambiguous, 400, "Bad Request\n"),
         (Outcome::NotFound, 404, "404 page not found\n"),
         (Outcome::Unauthorized, 401, "Unauthorized\n"),
+        (Outcome::AuthenticationFailed, 401, "Unauthorized\n"),
         (Outcome::UserMissing, 400, "user not in context\n"),
         (
             Outcome::Malformed,
