@@ -26,6 +26,7 @@ pub mod reload;
 pub mod report;
 pub mod self_signed;
 pub mod server;
+pub mod subject;
 pub mod suite;
 
 pub use certificate::{Fingerprint, Leaf};
@@ -39,3 +40,4 @@ pub use profile::Profile;
 pub use reload::{Loaded, Reloader, Serving, Sources};
 pub use report::Report;
 pub use server::server_config;
+pub use subject::Subject;

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use crate::listener::CurrentConfig;
 use crate::self_signed::SelfSigned;
 
-pub use decide::{Decision, Demands, Refusal, Serving, decide};
+pub use decide::{CLIENT_CA, Decision, Demands, Refusal, Serving, decide};
 pub use loaded::{Loaded, Metrics};
 pub use reading::{Content, PairSource, Reading, Sources};
 

@@ -16,6 +16,9 @@ use crate::profile::{Malformed, Profile};
 use crate::report::Report;
 use crate::server::{ConfigError, server_config};
 
+/// What refusals call the file with the authorities for client certificates.
+pub const CLIENT_CA: &str = "client CA";
+
 /// What a listener wants of its parts.
 #[derive(Clone, Debug)]
 pub struct Demands {
@@ -90,8 +93,9 @@ pub struct Serving {
     pub config: Arc<ServerConfig>,
     /// The certificate presented.
     pub leaf: Leaf,
-    /// The authorities for client certificates, to check deferred ones with.
-    pub authorities: Option<Authorities>,
+    /// The authorities for client certificates, to check deferred ones with. The same value as long
+    /// as the file says the same, whatever else changes.
+    pub authorities: Option<Arc<Authorities>>,
     /// Hash of the profile.
     pub profile_hash: String,
     /// What became of the profile.
@@ -143,7 +147,7 @@ fn judge(
     let certificate = needed("certificate", &reading.certificate)?;
     let key = needed("key", &reading.key)?;
     let client_ca = match &reading.client_ca {
-        Some(content) => Some(needed("client CA", content)?),
+        Some(content) => Some(needed(CLIENT_CA, content)?),
         None => None,
     };
     let profile = profile(previous, reading, demands)?;
@@ -157,12 +161,19 @@ fn judge(
     if previous.is_none_or(|previous| previous.digests.certificate != digests.certificate) {
         pair.leaf().valid_at(now).map_err(PairError::from)?;
     }
-    let authorities = client_ca.map(Authorities::from_pem).transpose()?;
+    let known = previous.filter(|previous| previous.digests.client_ca == digests.client_ca);
+    let authorities = match known {
+        Some(previous) => previous.authorities.clone(),
+        None => client_ca
+            .map(Authorities::from_pem)
+            .transpose()?
+            .map(Arc::new),
+    };
     let (config, report) = server_config(
         &profile,
         &pair,
         demands.client_auth,
-        authorities.as_ref(),
+        authorities.as_deref(),
         &demands.alpn,
     )?;
     Ok(Some(Serving {

@@ -1,6 +1,7 @@
 //! The decision about what was read, without files: bytes and a time in, keep, swap or refuse out.
 
 use jiff::{SignedDuration, Timestamp};
+use std::sync::Arc;
 
 use super::pki::{Authority, Pem, Wanted};
 use keelson_tls::reload::{Content, Decision, Demands, Reading, Serving, decide};
@@ -88,6 +89,37 @@ fn each_part_alone_is_enough_for_a_swap() {
         decide(Some(&first), &base, &demands, now),
         Decision::Keep
     ));
+}
+
+#[test]
+fn authorities_stay_the_same_value_until_their_file_changes() {
+    let authority = Authority::new("reload");
+    let base = Reading {
+        client_ca: Some(content(&authority.certificate)),
+        ..reading(&authority.server())
+    };
+    let demands = Demands {
+        client_auth: ClientAuth::Deferred,
+        ..Demands::default()
+    };
+    let now = Timestamp::now();
+    let first = swapped(decide(None, &base, &demands, now));
+    let next = |client_ca| {
+        let changed = Reading {
+            client_ca,
+            ..reading(&authority.server())
+        };
+        swapped(decide(Some(&first), &changed, &demands, now)).authorities
+    };
+    let of_first = first.authorities.as_ref().expect("authorities");
+    let same = next(base.client_ca.clone()).expect("authorities");
+    assert!(
+        Arc::ptr_eq(of_first, &same),
+        "another certificate, the same bundle"
+    );
+    let other = next(Some(content(&Authority::new("other").certificate)));
+    assert!(!Arc::ptr_eq(of_first, &other.expect("authorities")));
+    assert!(next(None).is_none());
 }
 
 #[test]
