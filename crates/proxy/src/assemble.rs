@@ -11,13 +11,14 @@ use crate::refusal::Refusal;
 use crate::reviewers::{AccessReviewer, TokenReviewer};
 use crate::settings::{Cache, Settings, TlsVersion, Unavailable};
 use crate::target::Place;
+use crate::trust;
 use crate::upstream::{Limits, Target, Upstream};
 use keelson_tls::profile::{Listed, Version};
 use keelson_tls::reload::Demands;
 use keelson_tls::{ClientAuth, Profile, group};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -175,7 +176,7 @@ pub fn upstream(settings: &Settings) -> Result<Upstream, Refusal> {
                     host,
                     port,
                     name,
-                    config: Arc::new(trust(settings)?),
+                    config: Arc::new(trusted(settings)?),
                 }
             }
         }
@@ -195,20 +196,12 @@ fn split(at: &str, usual: u16) -> Result<(String, u16), Refusal> {
     Ok((host.to_owned(), authority.port_u16().unwrap_or(usual)))
 }
 
-fn trust(settings: &Settings) -> Result<ClientConfig, Refusal> {
-    let file = settings.upstream.ca_file.as_deref().ok_or_else(|| {
-        let why =
-            "an https upstream needs --upstream-ca-file: the host's own authorities are not read";
-        Refusal::Flags(vec![why.to_owned()])
-    })?;
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&read(file)?).flatten() {
-        // A bundle may hold a certificate nobody can use; the others count.
-        let _ = roots.add(certificate);
-    }
-    if roots.is_empty() {
-        return Err(Refusal::UpstreamCa);
-    }
+fn trusted(settings: &Settings) -> Result<ClientConfig, Refusal> {
+    let roots = match settings.upstream.ca_file.as_deref() {
+        Some(file) => trust::roots(&read(file)?).ok_or(Refusal::UpstreamCa)?,
+        None => trust::host_roots()
+            .map_err(|error| Refusal::Flags(vec![format!("the upstream is https and {error}")]))?,
+    };
     let builder = ClientConfig::builder().with_root_certificates(roots);
     let mut config = match &settings.upstream.client_pair {
         None => builder.with_no_client_auth(),

@@ -35,5 +35,6 @@ pub mod serve;
 pub mod settings;
 pub mod target;
 pub mod template;
+pub mod trust;
 pub mod unit;
 pub mod upstream;

@@ -1,9 +1,10 @@
 //! Where the API server is, and how it and we prove who we are in a handshake.
 
+use crate::trust;
 use http::Uri;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -78,15 +79,8 @@ impl Place {
 
     /// The configuration of a new connection, from what the files say now.
     pub(super) fn tls(&self) -> Result<Arc<ClientConfig>, NotTrusted> {
-        let mut roots = RootCertStore::empty();
-        let bundle = self.authority.read()?;
-        for certificate in CertificateDer::pem_slice_iter(&bundle).flatten() {
-            // A bundle may hold a certificate nobody can use; the others count.
-            let _ = roots.add(certificate);
-        }
-        if roots.is_empty() {
-            return Err(NotTrusted::PemNotRead { what: "authority" });
-        }
+        let roots = trust::roots(&self.authority.read()?)
+            .ok_or(NotTrusted::PemNotRead { what: "authority" })?;
         let builder = ClientConfig::builder().with_root_certificates(roots);
         let mut config = match &self.identity {
             None => builder.with_no_client_auth(),
