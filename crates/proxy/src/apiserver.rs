@@ -17,8 +17,10 @@ pub use kubeconfig::NotConfigured;
 pub use place::Place;
 pub use traffic::Traffic;
 
+pub(crate) use connections::Connections;
+pub(crate) use place::Pem;
+
 use crate::decision::pace::Pace;
-use connections::Connections;
 use credentials::Credentials;
 use http::{HeaderValue, Request, header};
 use hyper::body::Bytes;

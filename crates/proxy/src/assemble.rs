@@ -6,6 +6,7 @@ use crate::decision::limiter::Rate;
 use crate::decision::pace::Pace;
 use crate::decision::settings::Bounds;
 use crate::decision::{self, Authentication, Engine, Keys};
+use crate::oidc::{Issuer, Memory};
 use crate::pipeline::{Doorkeeper, Habits, OptionsStar, Outage};
 use crate::refusal::Refusal;
 use crate::reviewers::{AccessReviewer, TokenReviewer};
@@ -16,9 +17,9 @@ use crate::upstream::{Limits, Target, Upstream};
 use keelson_tls::profile::{Listed, Version};
 use keelson_tls::reload::Demands;
 use keelson_tls::{ClientAuth, Profile, group};
+use rustls::ClientConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::ClientConfig;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +45,6 @@ pub fn habits(settings: &Settings) -> Habits {
 
 /// Who is asked about callers.
 pub fn doorkeeper(settings: &Settings) -> Result<Doorkeeper, Refusal> {
-    refuse_what_is_not_there(settings)?;
     let pace = settings.api.throttle.map(|(qps, burst)| {
         Pace::new(Rate {
             per_second: f64::from(qps),
@@ -78,7 +78,8 @@ pub fn doorkeeper(settings: &Settings) -> Result<Doorkeeper, Refusal> {
         in_flight: settings.api.max_access_reviews,
         ..decision::Settings::access()
     };
-    Ok(Doorkeeper::new(
+    let issuer = issuer(settings, &keys)?;
+    let doorkeeper = Doorkeeper::new(
         Authentication::new(reviewer, tokens, Arc::clone(&keys), leeway),
         Engine::new(
             AccessReviewer {
@@ -93,32 +94,34 @@ pub fn doorkeeper(settings: &Settings) -> Result<Doorkeeper, Refusal> {
             Unavailable::AsReference => Outage::AsReference,
             Unavailable::ServiceUnavailable => Outage::Told,
         },
-    ))
+    );
+    Ok(doorkeeper.asking(settings.authn.order.clone(), issuer.map(Arc::new)))
 }
 
-/// A part that is not there yet is refused by name: a proxy that went without it would let in
-/// fewer than its flags say, and nobody would know why.
-fn refuse_what_is_not_there(settings: &Settings) -> Result<(), Refusal> {
-    let certificates = settings.tls.client_ca_file.is_some();
-    let wanted = [
-        (
-            certificates,
-            "client certificates are not checked yet: remove --client-ca-file",
-        ),
-        (
-            settings.authn.oidc.is_some(),
-            "OpenID Connect is not there yet: remove --oidc-issuer",
-        ),
-    ];
-    let missing: Vec<String> = wanted
-        .into_iter()
-        .filter(|(wanted, _)| *wanted)
-        .map(|(_, sentence)| sentence.to_owned())
-        .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Refusal::Flags(missing)),
+/// The issuer of OpenID Connect, if there is one.
+fn issuer(settings: &Settings, keys: &Arc<Keys>) -> Result<Option<Issuer>, Refusal> {
+    let Some(oidc) = &settings.authn.oidc else {
+        return Ok(None);
+    };
+    let refused = |why: String| Refusal::Oidc(vec![why]);
+    let authorities = match &oidc.ca_file {
+        Some(file) => file.into(),
+        None => trust::host_bundle().map_err(|error| refused(error.to_string()))?,
+    };
+    let pem = std::fs::read(&authorities);
+    let pem = pem.map_err(|error| refused(format!("open {}: {error}", authorities.display())))?;
+    if trust::roots(&pem).is_none() {
+        let file = authorities.display();
+        return Err(refused(format!(
+            "{file} holds no certificate of an authority"
+        )));
     }
+    let memory = Memory {
+        time: settings.cache.authn_ttl,
+        tokens: settings.cache.authn_size,
+    };
+    let issuer = Issuer::new(oidc.clone(), authorities, Arc::clone(keys), memory);
+    Ok(Some(issuer))
 }
 
 fn terms(cache: &Cache, positive_ttl: Duration, negative_ttl: Duration) -> Terms {

@@ -138,6 +138,16 @@ pub enum Tls {
     },
 }
 
+impl Config {
+    /// The file with the authorities of client certificates.
+    pub fn client_ca_file(&self) -> Option<&str> {
+        match self.tls.as_ref()? {
+            Tls::Required { client_ca_file, .. } => client_ca_file.as_deref(),
+            Tls::Off => None,
+        }
+    }
+}
+
 /// Paths in addition to those of the flags; patterns may end in `/**`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paths {

@@ -6,7 +6,7 @@ use crate::config::{Attributes, Authorization, Config, Rewrites, StaticRule, Tls
 use crate::glob::Glob;
 use crate::headers::IdentityHeaders;
 use crate::path::Rules;
-use crate::settings::{Authenticator, Settings};
+use crate::settings::{Authenticator, Oidc, Settings};
 use crate::target::{Place, Target};
 use crate::template::Template;
 
@@ -16,7 +16,7 @@ pub fn explain(settings: &Settings, config: &Config) -> Vec<String> {
     let mut out = listeners(settings, config);
     out.push(upstream(&settings.upstream.target));
     out.extend(paths(&rules));
-    out.push(authentication(settings, &rules));
+    out.push(authentication(settings, config, &rules));
     out.extend(static_rules(settings, &config.authorization));
     out.push(permission(settings, config, &rules));
     out.push(identity(&settings.headers.identity));
@@ -102,12 +102,10 @@ fn paths(rules: &Rules) -> Vec<String> {
     out
 }
 
-fn authentication(settings: &Settings, rules: &Rules) -> String {
-    let ways: Vec<String> = settings
-        .authn
-        .order
-        .iter()
-        .filter_map(|way| way_in(*way, settings))
+fn authentication(settings: &Settings, config: &Config, rules: &Rules) -> String {
+    let order = settings.authn.order.iter();
+    let ways: Vec<String> = order
+        .flat_map(|way| ways_in(*way, settings, config))
         .collect();
     let ways: Vec<&str> = ways.iter().map(String::as_str).collect();
     let requests = match rules.ignore.is_empty() {
@@ -120,28 +118,56 @@ fn authentication(settings: &Settings, rules: &Rules) -> String {
     )
 }
 
-fn way_in(way: Authenticator, settings: &Settings) -> Option<String> {
-    Some(match way {
-        Authenticator::X509 => {
-            let file = settings.tls.client_ca_file.as_ref()?;
-            format!("a client certificate signed by {file}")
-        }
+fn ways_in(way: Authenticator, settings: &Settings, config: &Config) -> Vec<String> {
+    match way {
+        Authenticator::X509 => by_certificate(settings, config),
         Authenticator::TokenReview => {
             let audiences = &settings.authn.audiences.wanted;
             let audiences: Vec<&str> = audiences.iter().map(String::as_str).collect();
-            match audiences.is_empty() {
+            vec![match audiences.is_empty() {
                 true => "a token the API server accepts".to_owned(),
                 false => {
                     let audiences = listed(&audiences, "or");
                     format!("a token the API server accepts for the audience {audiences}")
                 }
-            }
+            }]
         }
-        Authenticator::Oidc => {
-            let oidc = settings.authn.oidc.as_ref()?;
-            format!("a token of {} for {}", oidc.issuer, oidc.client_id)
-        }
-    })
+        Authenticator::Oidc => settings.authn.oidc.iter().map(by_issuer).collect(),
+    }
+}
+
+/// Each listener has authorities of its own; with two, it matters which is meant.
+fn by_certificate(settings: &Settings, config: &Config) -> Vec<String> {
+    let listeners = &settings.listeners;
+    let asked = |address: &Option<String>, file: Option<&str>| {
+        Some((address.clone()?, file.map(str::to_owned)?))
+    };
+    let places = [
+        asked(&listeners.either, config.client_ca_file()),
+        asked(&listeners.secure, settings.tls.client_ca_file.as_deref()),
+    ];
+    let served = [&listeners.either, &listeners.insecure, &listeners.secure];
+    let alone = served.into_iter().flatten().count() == 1;
+    let places = places.into_iter().flatten();
+    places
+        .map(|(address, file)| match alone {
+            true => format!("a client certificate signed by {file}"),
+            false => format!("on {address} a client certificate signed by {file}"),
+        })
+        .collect()
+}
+
+fn by_issuer(oidc: &Oidc) -> String {
+    let Oidc {
+        issuer,
+        client_id,
+        username_claim,
+        groups_claim,
+        ..
+    } = oidc;
+    format!(
+        "a token of the OpenID Connect issuer {issuer} for {client_id}, which names the user in {username_claim} and the groups in {groups_claim}"
+    )
 }
 
 fn static_rules(settings: &Settings, authorization: &Authorization) -> Vec<String> {

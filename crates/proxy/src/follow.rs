@@ -3,14 +3,14 @@
 //! Deciding is `unit`'s. Here is only the order: the policy first, then the posture, then what
 //! `/loaded` tells, so that whoever reads a mode there finds it in force.
 
-use crate::config::{self, Config, Tls, Warning};
+use crate::config::{self, Config, Warning};
 use crate::explain::{explain, rules};
 use crate::logging::ONCE;
 use crate::pipeline::{Pipeline, Policy};
 use crate::refusal::Refusal;
 use crate::serve::Posture;
-use crate::settings::Settings;
-use crate::unit::{Loaded, Step, Unit, sources, step};
+use crate::settings::{Authenticator, Settings};
+use crate::unit::{Loaded, Step, Unit, asking, sources, step};
 use jiff::Timestamp;
 use keelson_tls::reload::Demands;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ impl Follower {
     /// certificate that cannot be used shuts the door until it can.
     pub fn start(settings: Settings, demands: Demands, now: Timestamp) -> Result<Self, Refusal> {
         let (stepped, warnings) = step_by_files(None, &settings, &demands, now)?;
-        warn(&warnings);
         let (unit, error) = match stepped {
             Step::Take(unit) => (*unit, None),
             Step::Shut(unit, error) => (*unit, Some(error)),
             Step::Refuse(error) => return Err(Refusal::Certificate(error)),
             Step::Keep => return Err(Refusal::Certificate("nothing is in force yet".into())),
         };
+        warn(&warnings, &settings, &unit.config);
         if let Some(error) = &error {
             tracing::error!(
                 error,
@@ -47,7 +47,7 @@ impl Follower {
             );
         }
         Ok(Self {
-            posture: watch::Sender::new(Posture::new(unit.mode())),
+            posture: watch::Sender::new(Posture::new(unit.mode()).vouched(unit.clients())),
             loaded: watch::Sender::new(unit.loaded(error.clone())),
             settings,
             demands,
@@ -95,11 +95,12 @@ impl Follower {
         match step_by_files(Some(&self.unit), &self.settings, &self.demands, now) {
             Ok((Step::Keep, _)) => self.note(None),
             Ok((Step::Take(unit), warnings)) => {
-                warn(&warnings);
+                warn(&warnings, &self.settings, &unit.config);
                 self.unit = *unit;
                 put(self.policy());
+                let (mode, clients) = (self.unit.mode(), self.unit.clients());
                 self.posture
-                    .send_modify(|posture| *posture = posture.then(self.unit.mode()));
+                    .send_modify(|posture| *posture = posture.then(mode).vouched(clients));
                 self.error = None;
                 self.tell();
                 tracing::info!(loaded = ?*self.loaded.borrow(), "took over the configuration");
@@ -135,18 +136,17 @@ fn step_by_files(
     now: Timestamp,
 ) -> Result<(Step, Vec<Warning>), Refusal> {
     let (config, warnings) = read(settings)?;
-    if let Some(Tls::Required {
-        client_ca_file: Some(_),
-        ..
-    }) = &config.tls
+    let mut sources = sources(&config, settings.tls.profile_file.as_deref());
+    if let Some(sources) = &mut sources
+        && !settings.authn.takes(Authenticator::X509)
     {
-        let why = "client certificates are not checked yet: remove tls.clientCAFile";
-        return Err(Refusal::ClientCa(why.into()));
+        sources.client_ca = None;
     }
-    let sources = sources(&config, settings.tls.profile_file.as_deref());
+    let demands = sources.as_ref().map(|it| asking(demands, it));
     let reading = sources.map(|sources| sources.read(&mut None, now));
+    let demands = demands.unwrap_or_default();
     Ok((
-        step(previous, config, reading.as_ref(), demands, now),
+        step(previous, config, reading.as_ref(), &demands, now),
         warnings,
     ))
 }
@@ -164,8 +164,11 @@ pub(crate) fn read(settings: &Settings) -> Result<(Config, Vec<Warning>), Refusa
 }
 
 /// Told when a configuration is taken over, not at every look.
-fn warn(warnings: &[Warning]) {
+fn warn(warnings: &[Warning], settings: &Settings, config: &Config) {
     for warning in warnings {
         tracing::warn!(target: ONCE, %warning, "the configuration has something odd");
+    }
+    if config.client_ca_file().is_some() && !settings.authn.takes(Authenticator::X509) {
+        tracing::warn!(target: ONCE, "tls.clientCAFile has no effect: name x509 in --authn-order");
     }
 }

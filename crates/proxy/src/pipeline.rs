@@ -310,13 +310,3 @@ fn told(outcome: &Outcome, method: &Method) -> Response<AnswerBody> {
     response.headers_mut().extend(reply.headers);
     response
 }
-
-impl Entrant {
-    /// How they proved who they are.
-    fn proof(&self) -> Proof<'_> {
-        match &self.subprotocols {
-            Some(left) => Proof::Subprotocol(left),
-            None => Proof::Bearer,
-        }
-    }
-}

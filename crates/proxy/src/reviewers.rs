@@ -29,6 +29,23 @@ pub enum Login {
     Unknown(Box<str>),
 }
 
+impl Login {
+    /// The login of this one.
+    pub fn known(identity: Identity, keys: &Keys) -> Self {
+        let Identity {
+            user,
+            uid,
+            groups,
+            extra,
+        } = &identity;
+        let digest = keys.identity(user, uid, groups, extra);
+        Self::Known {
+            identity: Arc::new(identity),
+            digest,
+        }
+    }
+}
+
 impl Answer for Login {
     fn verdict(&self) -> Verdict {
         match self {
@@ -112,18 +129,7 @@ impl Reviewer for TokenReviewer {
         };
         match token_verdict(&body, &audiences) {
             TokenVerdict::Authenticated { identity, .. } => {
-                let identity = identity.authenticated();
-                let Identity {
-                    user,
-                    uid,
-                    groups,
-                    extra,
-                } = &identity;
-                let digest = self.keys.identity(user, uid, groups, extra);
-                Ok(Login::Known {
-                    identity: Arc::new(identity),
-                    digest,
-                })
+                Ok(Login::known(identity.authenticated(), &self.keys))
             }
             TokenVerdict::Rejected(reason) => Ok(Login::Unknown(reason.into())),
             TokenVerdict::Error(problem) => Err(Failure::Unusable(problem.into())),

@@ -6,11 +6,12 @@ use crate::health::Health;
 use crate::pipeline::Pipeline;
 use crate::refusal::{Refusal, listen_fault};
 use crate::serve::{Http2, Limits, Listener, Mode, Posture, Respond};
-use crate::settings::Settings;
+use crate::settings::{Authenticator, Settings};
+use crate::unit::asking;
 use crate::{assemble, metrics};
 use jiff::Timestamp;
 use keelson_tls::Reloader;
-use keelson_tls::reload::{PairSource, Sources};
+use keelson_tls::reload::{self, CLIENT_CA, PairSource, Sources};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -35,6 +36,7 @@ pub async fn run(settings: Settings) -> Result<(), Refusal> {
         counts: metrics::Counts::default(),
     });
     settings.require_listener()?;
+    let issuer = pipeline.doorkeeper.issuer();
     let serving = Serving {
         settings: &settings,
         end: CancellationToken::new(),
@@ -58,6 +60,9 @@ pub async fn run(settings: Settings) -> Result<(), Refusal> {
         pipeline,
         settings.tls.reload_interval.min(keelson_tls::reload::EVERY),
     ));
+    if let Some(issuer) = issuer {
+        tokio::spawn(issuer.follow());
+    }
     asked_to_end().await;
     serving.finish().await;
     Ok(())
@@ -126,23 +131,31 @@ impl Serving<'_> {
             },
         };
         let profile = tls.profile_file.as_ref().map(Into::into);
+        let client_ca = tls.client_ca_file.as_ref();
         let sources = Sources {
             pair,
-            client_ca: None,
+            client_ca: client_ca
+                .filter(|_| self.settings.authn.takes(Authenticator::X509))
+                .map(Into::into),
             profile,
         };
-        let demands = assemble::demands(self.settings);
-        let reloader = Reloader::start(sources, demands, Timestamp::now())
-            .map_err(|refusal| Refusal::Certificate(refusal.to_string()))?;
+        let demands = asking(&assemble::demands(self.settings), &sources);
+        let reloader = Reloader::start(sources, demands, Timestamp::now()).map_err(not_served)?;
         let reloader = Arc::new(reloader);
         let _ = self.certificate.set(Arc::clone(&reloader));
-        let mode = |reloader: &Reloader| Mode::Tls(Arc::clone(&reloader.serving().config));
-        let (posture, told) = watch::channel(Posture::new(mode(&reloader)));
+        let give = |posture: Option<&Posture>, serving: &keelson_tls::Serving| {
+            let mode = Mode::Tls(Arc::clone(&serving.config));
+            let next =
+                posture.map_or_else(|| Posture::new(mode.clone()), |it| it.then(mode.clone()));
+            next.vouched(serving.authorities.clone())
+        };
+        let (posture, told) = watch::channel(give(None, &reloader.serving()));
         let mut changes = reloader.subscribe();
         tokio::spawn(Arc::clone(&reloader).poll(tls.reload_interval));
         tokio::spawn(async move {
             while changes.changed().await.is_ok() {
-                posture.send_modify(|posture| *posture = posture.then(mode(&reloader)));
+                let serving = reloader.serving();
+                posture.send_modify(|posture| *posture = give(Some(posture), &serving));
             }
         });
         Ok(told)
@@ -194,6 +207,20 @@ impl Serving<'_> {
             () = inside => {}
             () = asked_to_end() => {}
         }
+    }
+}
+
+/// Whose fault it is that the secure listener cannot start.
+fn not_served(refusal: reload::Refusal) -> Refusal {
+    use reload::Refusal::{Authorities, Missing, Unreadable};
+    let sentence = refusal.sentence();
+    match refusal {
+        Authorities(_)
+        | Missing(CLIENT_CA)
+        | Unreadable {
+            what: CLIENT_CA, ..
+        } => Refusal::ClientCa(sentence),
+        _ => Refusal::Certificate(sentence),
     }
 }
 

@@ -144,6 +144,13 @@ pub struct Authn {
     pub oidc: Option<Oidc>,
 }
 
+impl Authn {
+    /// Whether this is one of the ways.
+    pub fn takes(&self, way: Authenticator) -> bool {
+        self.order.contains(&way)
+    }
+}
+
 /// An OpenID Connect issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Oidc {
@@ -295,10 +302,29 @@ pub fn settle(flags: &Flags, given: &Given) -> Result<Settled, Refusal> {
         log: ours.log(flags),
     };
     ours.refuse()?;
+    notices.extend(settings.idle_client_ca());
     Ok((settings, notices))
 }
 
 impl Settings {
+    /// What to say about a `--client-ca-file` that nobody is checked against.
+    fn idle_client_ca(&self) -> Option<String> {
+        self.tls.client_ca_file.as_ref()?;
+        let why = match (
+            self.authn.takes(Authenticator::X509),
+            &self.listeners.secure,
+        ) {
+            (false, _) => {
+                "client certificates are not a way to authenticate: name x509 in --authn-order"
+            }
+            (true, None) => {
+                "there is no --secure-listen-address: for --listen-address set tls.clientCAFile in the configuration"
+            }
+            (true, Some(_)) => return None,
+        };
+        Some(format!("--client-ca-file has no effect, because {why}"))
+    }
+
     /// Refuses settings without a listener. The reference finds this out last, after it has read
     /// every file, so it is asked apart.
     pub fn require_listener(&self) -> Result<(), Refusal> {

@@ -9,8 +9,8 @@
 use crate::config::{Config, SCHEMA, Tls};
 use crate::serve::Mode;
 use jiff::Timestamp;
-use keelson_tls::Serving;
 use keelson_tls::reload::{Decision, Demands, PairSource, Reading, Sources, decide};
+use keelson_tls::{Authorities, ClientAuth, Serving};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -64,6 +64,19 @@ pub fn sources(config: &Config, profile: Option<&str>) -> Option<Sources> {
             client_ca: client_ca_file.as_ref().map(Into::into),
             profile: profile.map(Into::into),
         }),
+    }
+}
+
+/// What a listener wants of its files, with the one thing that follows from them: clients are asked
+/// for a certificate where somebody can vouch for it. Others are not asked, for a browser that is
+/// asked bothers its user.
+pub fn asking(demands: &Demands, sources: &Sources) -> Demands {
+    Demands {
+        client_auth: match sources.client_ca {
+            Some(_) => ClientAuth::Deferred,
+            None => ClientAuth::None,
+        },
+        ..demands.clone()
     }
 }
 
@@ -124,6 +137,11 @@ impl Unit {
             Transport::Tls(serving) => Mode::Tls(Arc::clone(&serving.config)),
             Transport::Shut => Mode::Shut,
         }
+    }
+
+    /// Who vouches for client certificates.
+    pub fn clients(&self) -> Option<Arc<Authorities>> {
+        self.serving()?.authorities.clone()
     }
 
     /// What is in force, for whoever asks. No secrets.

@@ -1,4 +1,4 @@
-//! Connections to the API server: one that many calls share where the server speaks HTTP/2, a few
+//! Connections to the API server, and to whoever else is asked for a document: one that many calls share where the server speaks HTTP/2, a few
 //! that are taken in turn where it does not.
 //!
 //! A connection that fails a call is not used again. A call is never sent twice.
@@ -39,13 +39,13 @@ pub struct Answer {
 #[non_exhaustive]
 pub enum NotAnswered {
     /// Nobody listens there.
-    #[error("the API server at {at} refused the connection")]
+    #[error("{at} refused the connection")]
     Refused {
         /// Where.
         at: String,
     },
     /// No connection, or no handshake.
-    #[error("no connection to the API server at {at}")]
+    #[error("no connection to {at}")]
     NotConnected {
         /// Where.
         at: String,
@@ -54,19 +54,19 @@ pub enum NotAnswered {
         source: io::Error,
     },
     /// The connection ended in the middle.
-    #[error("the connection to the API server broke before its answer")]
+    #[error("the connection broke before the answer")]
     Broken(#[source] hyper::Error),
     /// The deadline passed.
-    #[error("the API server did not answer within {deadline:?}")]
+    #[error("no answer within {deadline:?}")]
     TooSlow {
         /// How long it had.
         deadline: Duration,
     },
     /// The answer is larger than any answer of the two APIs.
-    #[error("the API server's answer is larger than {LARGEST_ANSWER} bytes")]
+    #[error("the answer is larger than {LARGEST_ANSWER} bytes")]
     TooLarge,
     /// The body ended in the middle.
-    #[error("the API server's answer did not arrive in full")]
+    #[error("the answer did not arrive in full")]
     NotWhole,
     /// A path that no request can have.
     #[error("{path:?} is not a path of the API")]
@@ -75,7 +75,7 @@ pub enum NotAnswered {
         path: String,
     },
     /// Certificates or keys are missing.
-    #[error("the handshake with the API server cannot be made")]
+    #[error("the handshake cannot be made")]
     NotTrusted(#[from] NotTrusted),
     /// There is no token.
     #[error("there is no token for the API server")]
@@ -84,7 +84,7 @@ pub enum NotAnswered {
 
 /// The connections that exist.
 #[derive(Debug, Default)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     kept: Mutex<Kept>,
     /// One dial at a time: callers that wait for it find the connection it made.
     dialling: tokio::sync::Mutex<()>,
@@ -103,7 +103,7 @@ enum Connection {
 
 impl Connections {
     /// Sends one request on a connection that exists, or on a new one.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         place: &Place,
         mut request: Request<Body>,

@@ -2,15 +2,15 @@
 
 use crate::trust;
 use http::Uri;
+use rustls::ClientConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::ClientConfig;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A PEM document, in a file that may change or in hand.
 #[derive(Clone, Debug)]
-pub(super) enum Pem {
+pub(crate) enum Pem {
     File(PathBuf),
     Text(Vec<u8>),
 }
@@ -41,7 +41,7 @@ pub enum NotTrusted {
         source: std::io::Error,
     },
     /// A file holds no certificate or no key.
-    #[error("no {what} in PEM was found for the API server's client")]
+    #[error("no {what} in PEM was found")]
     PemNotRead {
         /// What was looked for.
         what: &'static str,
@@ -92,6 +92,21 @@ impl Place {
         };
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
+    }
+
+    /// Any other site of which documents are fetched, with no certificate of ours; a sentence says
+    /// why not.
+    pub(crate) fn site(url: &str, authority: Pem) -> Result<Self, String> {
+        let (host, port, _) = Self::read(url)?;
+        let server_name = ServerName::try_from(host.clone());
+        Ok(Self {
+            server_name: server_name.map_err(|_| format!("{host:?} is not a host's name"))?,
+            host,
+            port,
+            prefix: String::new(),
+            authority,
+            identity: None,
+        })
     }
 
     /// Reads `https://host:port/prefix`; a sentence says why not.

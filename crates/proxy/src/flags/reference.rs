@@ -88,7 +88,7 @@ pub(super) static FLAGS: &[Flag] = &[
     text(
         "client-ca-file",
         |f| &mut f.tls.client_ca_file,
-        "PEM bundle of the authorities whose client certificates authenticate a request, as the user in the common name.",
+        "PEM bundle of the authorities whose client certificates authenticate a request on --secure-listen-address, as the user in the common name.",
     ),
     switch(
         "auth-header-fields-enabled",
@@ -118,7 +118,7 @@ pub(super) static FLAGS: &[Flag] = &[
     text(
         "oidc-issuer",
         |f| &mut f.oidc.issuer,
-        "https URL of the OpenID Connect issuer whose tokens authenticate a request.",
+        "https URL of the OpenID Connect issuer whose tokens authenticate a request, and nothing else does unless --authn-order says so.",
     ),
     text(
         "oidc-clientID",

@@ -5,14 +5,17 @@
 
 use crate::attributes::{Check, Object};
 use crate::decision::{Authentication, Digest, Engine, Inquiry, Keys, Provenance, Refusal};
-use crate::headers::{bearer, subprotocol_token};
+use crate::headers::{Proof, bearer, subprotocol_token};
 use crate::metrics::{Counts, Ruling, Source};
+use crate::oidc::{Issuer, Rejected};
 use crate::outcome::Outcome;
 use crate::review::Identity;
 use crate::reviewers::{Access, AccessReviewer, Login, TokenReviewer};
 use crate::serve::Origin;
+use crate::settings::Authenticator;
 use futures::stream::{FuturesUnordered, StreamExt};
 use http::HeaderMap;
+use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -31,7 +34,16 @@ pub enum Outage {
 pub struct Entrant {
     identity: Arc<Identity>,
     digest: Digest,
-    pub(super) subprotocols: Option<String>,
+    shown: Shown,
+}
+
+/// What someone showed to prove their name.
+#[derive(Clone, Debug)]
+enum Shown {
+    Bearer,
+    Certificate,
+    /// A subprotocol; these are left.
+    Subprotocol(String),
 }
 
 impl Entrant {
@@ -39,10 +51,33 @@ impl Entrant {
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
+
+    /// How they proved who they are.
+    pub fn proof(&self) -> Proof<'_> {
+        match &self.shown {
+            Shown::Bearer => Proof::Bearer,
+            Shown::Certificate => Proof::Certificate,
+            Shown::Subprotocol(left) => Proof::Subprotocol(left),
+        }
+    }
+
+    /// Whoever this login is of; nobody gets in on the login of nobody.
+    fn of(login: &Login, shown: Shown) -> Result<Self, Outcome> {
+        match login {
+            Login::Unknown(_) => Err(Outcome::Unauthorized),
+            Login::Known { identity, digest } => Ok(Self {
+                identity: Arc::clone(identity),
+                digest: *digest,
+                shown,
+            }),
+        }
+    }
 }
 
 /// Knows callers and their rights.
 pub struct Doorkeeper {
+    order: Vec<Authenticator>,
+    issuer: Option<Arc<Issuer>>,
     tokens: Authentication<TokenReviewer>,
     access: Engine<Digest, AccessReviewer>,
     keys: Arc<Keys>,
@@ -53,13 +88,14 @@ pub struct Doorkeeper {
 impl std::fmt::Debug for Doorkeeper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Doorkeeper")
+            .field("order", &self.order)
             .field("audiences", &self.audiences)
             .finish_non_exhaustive()
     }
 }
 
 impl Doorkeeper {
-    /// A doorkeeper who remembers nobody yet.
+    /// A doorkeeper who remembers nobody yet, and asks for a client certificate, then for a token.
     pub fn new(
         tokens: Authentication<TokenReviewer>,
         access: Engine<Digest, AccessReviewer>,
@@ -68,6 +104,8 @@ impl Doorkeeper {
         outage: Outage,
     ) -> Self {
         Self {
+            order: vec![Authenticator::X509, Authenticator::TokenReview],
+            issuer: None,
             tokens,
             access,
             keys,
@@ -86,23 +124,82 @@ impl Doorkeeper {
         (self.tokens.engine(), &self.access)
     }
 
-    /// Who this is.
+    /// The same, asking in this order, and with this issuer of tokens.
+    #[must_use]
+    pub fn asking(self, order: Vec<Authenticator>, issuer: Option<Arc<Issuer>>) -> Self {
+        Self {
+            order,
+            issuer,
+            ..self
+        }
+    }
+
+    /// The issuer whose keys are to be followed.
+    pub fn issuer(&self) -> Option<Arc<Issuer>> {
+        self.issuer.clone()
+    }
+
+    /// Who this is. The first authenticator that knows them decides; one that does not, or cannot
+    /// say, stops none after it.
     pub async fn greet(&self, origin: &Origin, headers: &HeaderMap) -> Result<Entrant, Outcome> {
+        let mut refused = Outcome::Unauthorized;
+        for way in &self.order {
+            let known = match way {
+                Authenticator::X509 => self.by_certificate(origin),
+                Authenticator::TokenReview => self.by_review(origin, headers).await,
+                Authenticator::Oidc => self.by_issuer(headers).await,
+            };
+            match known {
+                Ok(entrant) => return Ok(entrant),
+                Err(Outcome::Unauthorized) => {}
+                Err(outcome) => refused = outcome,
+            }
+        }
+        Err(refused)
+    }
+
+    fn by_certificate(&self, origin: &Origin) -> Result<Entrant, Outcome> {
+        if origin.certificates.is_empty() {
+            return Err(Outcome::Unauthorized);
+        }
+        let authorities = origin.authorities().ok_or(Outcome::Unauthorized)?;
+        let login = origin
+            .certificates
+            .login(&authorities, &self.keys, Timestamp::now());
+        Entrant::of(&login, Shown::Certificate)
+    }
+
+    async fn by_issuer(&self, headers: &HeaderMap) -> Result<Entrant, Outcome> {
+        let (Some(issuer), Some(token)) = (&self.issuer, bearer(headers)) else {
+            return Err(Outcome::Unauthorized);
+        };
+        match issuer.know(token, SystemTime::now()).await {
+            Ok(login) => Entrant::of(&login, Shown::Bearer),
+            Err(rejected) => {
+                match rejected {
+                    // Nothing is wrong with it: somebody else may know it.
+                    Rejected::OtherIssuer | Rejected::NotAToken => {}
+                    rejected => tracing::info!(%rejected, "a token was not accepted"),
+                }
+                Err(Outcome::Unauthorized)
+            }
+        }
+    }
+
+    async fn by_review(&self, origin: &Origin, headers: &HeaderMap) -> Result<Entrant, Outcome> {
         if let Some(token) = bearer(headers) {
-            return self.know(origin, token, None).await;
+            return self.review(origin, token, Shown::Bearer).await;
         }
         match subprotocol_token(headers) {
-            Ok(Some(found)) => self.know(origin, &found.token, Some(found.left)).await,
+            Ok(Some(found)) => {
+                let shown = Shown::Subprotocol(found.left);
+                self.review(origin, &found.token, shown).await
+            }
             Ok(None) | Err(_) => Err(Outcome::Unauthorized),
         }
     }
 
-    async fn know(
-        &self,
-        origin: &Origin,
-        token: &str,
-        subprotocols: Option<String>,
-    ) -> Result<Entrant, Outcome> {
+    async fn review(&self, origin: &Origin, token: &str, shown: Shown) -> Result<Entrant, Outcome> {
         let source = origin.peer.ip();
         let now = SystemTime::now();
         let decided = self
@@ -111,17 +208,10 @@ impl Doorkeeper {
             .await;
         let decided =
             decided.map_err(|refusal| self.refused(&refusal, Outcome::AuthenticationFailed))?;
-        match decided.answer() {
-            Login::Unknown(reason) => {
-                tracing::info!(%source, %reason, "Unable to authenticate the request");
-                Err(Outcome::Unauthorized)
-            }
-            Login::Known { identity, digest } => Ok(Entrant {
-                identity: Arc::clone(identity),
-                digest: *digest,
-                subprotocols,
-            }),
+        if let Login::Unknown(reason) = decided.answer() {
+            tracing::info!(%source, %reason, "Unable to authenticate the request");
         }
+        Entrant::of(decided.answer(), shown)
     }
 
     /// Whether they may do all of this, and where the answer came from: asked at once, and one no

@@ -114,10 +114,11 @@ impl Listener {
                 }
             };
             let posture = self.posture.clone();
+            let origin = Origin::new(peer, posture.clone());
             let (responder, end, limits) = (Arc::clone(&responder), end.clone(), self.limits);
             inside.spawn(async move {
                 let _place = place;
-                converse(stream, Origin::new(peer), posture, responder, limits, end).await;
+                converse(stream, origin, posture, responder, limits, end).await;
             });
         }
         drop(self.socket);

@@ -5,14 +5,14 @@ use super::patience::{Overdue, Patience, Pulse, Watch};
 use super::sensed::{Awaited, Sensed};
 use super::{Mode, Posture, Respond, Tunnels};
 use crate::outcome::PLAIN_HTTP_TO_TLS;
+use crate::x509::Presented;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use keelson_tls::wrap;
-use rustls::pki_types::CertificateDer;
+use keelson_tls::{Authorities, wrap};
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -37,26 +37,33 @@ const PENDING_RESETS: usize = 20;
 const OWN_RESETS: usize = 128;
 
 /// Where a request comes from.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Origin {
     /// The other end.
     pub peer: SocketAddr,
     /// Whether the connection is TLS.
     pub secure: bool,
-    /// The certificates the client presented, its own first. Not verified here.
-    pub certificates: Vec<CertificateDer<'static>>,
+    /// The certificates the client presented. Not verified here.
+    pub certificates: Presented,
     /// What the connection turns into when both sides agree on another protocol.
     pub tunnels: Tunnels,
+    posture: watch::Receiver<Posture>,
 }
 
 impl Origin {
-    pub(super) fn new(peer: SocketAddr) -> Self {
+    pub(super) fn new(peer: SocketAddr, posture: watch::Receiver<Posture>) -> Self {
         Self {
             peer,
             secure: false,
-            certificates: Vec::new(),
+            certificates: Presented::default(),
             tunnels: Tunnels::default(),
+            posture,
         }
+    }
+
+    /// Who vouches for client certificates on this socket now.
+    pub fn authorities(&self) -> Option<Arc<Authorities>> {
+        self.posture.borrow().clients.clone()
     }
 }
 
@@ -90,7 +97,7 @@ pub(super) async fn converse<R: Respond>(
             };
             origin.secure = true;
             let presented = stream.get_ref().1.peer_certificates().unwrap_or_default();
-            origin.certificates = presented.iter().map(|it| it.clone().into_owned()).collect();
+            origin.certificates = Presented::new(presented.to_vec());
             speak(stream, origin, responder, limits, dismissed).await;
         }
     }

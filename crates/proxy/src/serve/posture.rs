@@ -1,5 +1,6 @@
-//! What a new connection gets.
+//! What a new connection gets, and who vouches for the clients of those there are.
 
+use keelson_tls::Authorities;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
@@ -20,13 +21,19 @@ pub enum Mode {
 pub struct Posture {
     /// What new connections get.
     pub mode: Mode,
+    /// Who vouches for client certificates; nobody where none are asked for.
+    pub clients: Option<Arc<Authorities>>,
     epoch: u64,
 }
 
 impl Posture {
     /// The first one.
     pub fn new(mode: Mode) -> Self {
-        Self { mode, epoch: 0 }
+        Self {
+            mode,
+            clients: None,
+            epoch: 0,
+        }
     }
 
     /// The next one. A new certificate disturbs nobody; a change between plaintext, TLS and
@@ -36,8 +43,16 @@ impl Posture {
         let same = std::mem::discriminant(&self.mode) == std::mem::discriminant(&mode);
         Self {
             mode,
+            clients: None,
             epoch: self.epoch + u64::from(!same),
         }
+    }
+
+    /// The same, with these authorities for client certificates. They decide about the next request
+    /// of every connection, old ones included.
+    #[must_use]
+    pub fn vouched(self, clients: Option<Arc<Authorities>>) -> Self {
+        Self { clients, ..self }
     }
 
     /// Whether a connection made under this one may live on under the other.

@@ -71,6 +71,39 @@ authorization:
 }
 
 #[test]
+fn every_way_to_authenticate_is_explained_in_its_order() {
+    let words = [
+        "--listen-address=:1",
+        "--secure-listen-address=:2",
+        "--client-ca-file=/flag",
+        "--oidc-issuer=https://issuer",
+        "--oidc-clientID=keelson",
+        "--authn-order=oidc,x509,tokenreview",
+    ];
+    let tls = "tls: {mode: required, certFile: /c, keyFile: /k, clientCAFile: /file}";
+    let sentence = |words: &[&str], text| {
+        let lines = explained(words, text);
+        let found = lines
+            .into_iter()
+            .find(|line| line.starts_with("Every other"));
+        found.expect("a sentence")
+    };
+    assert_eq!(
+        sentence(&words, tls),
+        "Every other request needs a token of the OpenID Connect issuer https://issuer for keelson, which names the user in email and the groups in groups, on :1 a client certificate signed by /file, on :2 a client certificate signed by /flag or a token the API server accepts; without one it is answered with 401."
+    );
+    assert_eq!(
+        sentence(&["--listen-address=:1"], tls),
+        "Every other request needs a client certificate signed by /file or a token the API server accepts; without one it is answered with 401."
+    );
+    assert_eq!(
+        sentence(&words[..5], tls),
+        "Every other request needs a token of the OpenID Connect issuer https://issuer for keelson, which names the user in email and the groups in groups; without one it is answered with 401.",
+        "the issuer takes the place of all others"
+    );
+}
+
+#[test]
 fn paths_are_checked_as_themselves_without_a_configuration() {
     let lines = explained(
         &["--insecure-listen-address=:1", "--verb-mapping=kubernetes"],

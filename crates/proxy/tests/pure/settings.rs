@@ -235,6 +235,19 @@ fn what_does_less_than_it_seems_is_noted() {
             ],
             "--auth-header-groups-field-separator is empty: each group gets a line of its own",
         ),
+        (
+            &["--listen-address=:1", "--client-ca-file=/ca"],
+            "--client-ca-file has no effect, because there is no --secure-listen-address: for --listen-address set tls.clientCAFile in the configuration",
+        ),
+        (
+            &[
+                "--secure-listen-address=:1",
+                "--client-ca-file=/ca",
+                "--oidc-issuer=https://i",
+                "--oidc-clientID=c",
+            ],
+            "--client-ca-file has no effect, because client certificates are not a way to authenticate: name x509 in --authn-order",
+        ),
     ] {
         let (_, notices) = settled(words);
         assert!(
@@ -242,11 +255,21 @@ fn what_does_less_than_it_seems_is_noted() {
             "{words:?}: {notices:?}"
         );
     }
-    let (_, notices) = settled(&[
-        "--insecure-listen-address=127.0.0.1:1",
-        "--upstream=http://h",
-    ]);
-    assert_eq!(notices, [""; 0]);
+    for listener in [
+        [
+            "--insecure-listen-address=127.0.0.1:1",
+            "--upstream=http://h",
+        ]
+        .as_slice(),
+        &[
+            "--secure-listen-address=:1",
+            "--upstream=http://h",
+            "--client-ca-file=/ca",
+        ],
+    ] {
+        let (_, notices) = settled(listener);
+        assert_eq!(notices, [""; 0]);
+    }
 }
 
 #[test]
