@@ -1,8 +1,8 @@
 //! How the program ends: a signal, the ones inside, and a second signal.
 
+use crate::common::program::{CONFIG, nowhere};
 use crate::common::program::{Proxy, SOON, get};
-use crate::upstream::upstream;
-use crate::{CONFIG, nowhere};
+use crate::common::upstream::upstream;
 use keelson_testbed::{Cluster, until};
 use nix::sys::signal::Signal;
 use std::io::{Read, Write};

@@ -1,8 +1,9 @@
 //! What the program writes: klog's lines, no more of them than anyone can read, and never a token.
 
+use crate::common::program::{CONFIG, nowhere};
 use crate::common::program::{Proxy, SOON, get};
-use crate::upstream::upstream;
-use crate::{CONFIG, nowhere, token};
+use crate::common::upstream::upstream;
+use crate::token;
 use keelson_testbed::{Cluster, until};
 use nix::sys::signal::Signal;
 

@@ -5,9 +5,9 @@ mod common;
 mod ending;
 mod logs;
 mod metrics;
-mod upstream;
 
-use common::program::{Proxy, SOON, free, get};
+use common::program::{CONFIG, Proxy, SOON, free, get, nowhere};
+use common::upstream::upstream;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_testbed::{Cluster, until};
@@ -15,15 +15,6 @@ use keelson_tls::{Fingerprint, Pins, observe};
 use kube::Api;
 use kube::api::PostParams;
 use nix::sys::signal::Signal;
-use upstream::upstream;
-
-/// A kubeconfig for a server that is not there.
-pub(crate) fn nowhere(cluster: &Cluster) -> String {
-    let text = cluster.kubeconfig();
-    let at = text.find("https://127.0.0.1:").expect("a server");
-    let end = at + text[at..].find('"').expect("its end");
-    format!("{}https://127.0.0.1:1{}", &text[..at], &text[end..])
-}
 
 /// A token of the namespace's own account.
 pub(crate) async fn token(cluster: &Cluster, namespace: &str) -> String {
@@ -37,9 +28,6 @@ pub(crate) async fn token(cluster: &Cluster, namespace: &str) -> String {
         .await;
     made.expect("a token").status.expect("a status").token
 }
-
-pub(crate) const CONFIG: &str =
-    "authorization:\n  resourceAttributes:\n    apiGroup: sei.io\n    resource: seinodetasks\n";
 
 #[tokio::test]
 async fn it_starts_and_serves_without_an_api_server() {

@@ -1,19 +1,23 @@
 //! The program itself, started as a pod would start it: files in a folder of its own, ports nobody
 //! else has, and a log that never blocks it.
 
-use keelson_testbed::until;
+use keelson_testbed::{Cluster, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// Long enough for anything that happens at once, on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
+
+/// The sidecar's policy, without a namespace.
+pub(crate) const CONFIG: &str =
+    "authorization:\n  resourceAttributes:\n    apiGroup: sei.io\n    resource: seinodetasks\n";
 
 /// A port nobody has, from below those the system hands out: nobody else gets it before the program
 /// does.
@@ -64,9 +68,19 @@ impl Proxy {
         upstream: SocketAddr,
         more: &[String],
     ) -> Self {
-        let folder =
-            std::env::temp_dir().join(format!("keelson-proxy-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
+        Self::trusting(test, kubeconfig, config, upstream, more, None)
+    }
+
+    /// The same, on a host whose own authorities are in this file.
+    pub(crate) fn trusting(
+        test: &str,
+        kubeconfig: &str,
+        config: &str,
+        upstream: SocketAddr,
+        more: &[String],
+        host_bundle: Option<PathBuf>,
+    ) -> Self {
+        let folder = folder(test);
         std::fs::write(folder.join("kubeconfig"), kubeconfig).expect("a file");
         std::fs::write(folder.join("config.yaml"), config).expect("a file");
         let log = File::create(folder.join("log")).expect("a file");
@@ -90,6 +104,7 @@ impl Proxy {
                 "--auth-header-fields-enabled",
             ])
             .args(more)
+            .envs(host_bundle.map(|file| ("SSL_CERT_FILE", file)))
             .stderr(log)
             .spawn()
             .expect("the program");
@@ -117,6 +132,26 @@ impl Proxy {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).expect("a signal");
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(&mut self) -> ExitStatus {
+        self.child.wait().expect("its end")
+    }
+
+    /// Waits until it has said this.
+    pub(crate) async fn says(&self, words: &str) {
+        until(words, SOON, async || match self.log() {
+            said if said.contains(words) => Ok(()),
+            said => Err(said),
+        })
+        .await
+        .expect("the words");
+    }
+
+    /// What a scrape says.
+    pub(crate) fn metrics(&self) -> String {
+        get(self.health, "/metrics", "").expect("an answer")
     }
 
     /// What it has said so far.
@@ -151,4 +186,19 @@ pub(crate) fn ask(address: SocketAddr, method: &str, path: &str, headers: &str) 
     let mut said = String::new();
     stream.read_to_string(&mut said).ok()?;
     Some(said)
+}
+
+/// A folder of this test.
+pub(crate) fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("keelson-proxy-{test}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// A kubeconfig for a server that is not there.
+pub(crate) fn nowhere(cluster: &Cluster) -> String {
+    let text = cluster.kubeconfig();
+    let at = text.find("https://127.0.0.1:").expect("a server");
+    let end = at + text[at..].find('"').expect("its end");
+    format!("{}https://127.0.0.1:1{}", &text[..at], &text[end..])
 }

@@ -1,9 +1,9 @@
-//! What stands behind the proxy here.
+//! An upstream that tells what it saw.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 
-/// An upstream that says hello to everyone.
+/// An upstream that answers everyone with the head it got, and hello.
 pub(crate) fn upstream() -> SocketAddr {
     let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = socket.local_addr().expect("an address");
@@ -15,9 +15,9 @@ pub(crate) fn upstream() -> SocketAddr {
     address
 }
 
-/// Says hello; asked to hold, it never answers; asked to become something else, it says everything
-/// back.
-fn hello(mut stream: TcpStream) {
+/// Says it once, to whatever kind of stream; asked to hold, it never answers; asked to become
+/// something else, it says everything back.
+pub(crate) fn hello(mut stream: impl Read + Write) {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
@@ -31,7 +31,11 @@ fn hello(mut stream: TcpStream) {
         let _ = stream.write_all(agreed.as_bytes());
         while matches!(stream.read(&mut byte), Ok(1)) && stream.write_all(&byte).is_ok() {}
     } else {
-        let _ = stream
-            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+        let length = head.len() + "hello".len();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{head}hello"
+        );
+        let _ = stream.write_all(answer.as_bytes());
+        let _ = stream.flush();
     }
 }

@@ -1,0 +1,78 @@
+//! Who may do what in the cluster.
+
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use keelson_testbed::{Cluster, until};
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The configuration that asks for the right these functions give.
+pub(crate) fn tasks_of(namespace: &str) -> String {
+    format!("{}    namespace: {namespace}\n", super::program::CONFIG)
+}
+
+/// Lets a user get the tasks of a namespace, and returns when the API server knows.
+pub(crate) async fn permit(namespace: &str, user: &str) {
+    let client = Cluster::shared().await.client();
+    let params = PostParams::default();
+    let role: Role = serde_json::from_value(json!({
+        "metadata": { "generateName": "tasks-" },
+        "rules": [{ "apiGroups": ["sei.io"], "resources": ["seinodetasks"], "verbs": ["get"] }],
+    }))
+    .expect("a role");
+    let roles = Api::<Role>::namespaced(client.clone(), namespace);
+    let role = roles.create(&params, &role).await.expect("a role");
+    let binding: RoleBinding = serde_json::from_value(json!({
+        "metadata": { "generateName": "tasks-" },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role.metadata.name,
+        },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
+    }))
+    .expect("a binding");
+    let bindings = Api::<RoleBinding>::namespaced(client.clone(), namespace);
+    bindings.create(&params, &binding).await.expect("a binding");
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
+        "spec": { "user": user, "resourceAttributes": {
+            "namespace": namespace, "verb": "get", "group": "sei.io", "resource": "seinodetasks",
+        }},
+    });
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    until("the permission", Duration::from_secs(10), async || {
+        let request = http::Request::post(path).body(review.to_string().into_bytes());
+        let answer: Value = client
+            .request(request.expect("a request"))
+            .await
+            .map_err(|error| error.to_string())?;
+        match answer["status"]["allowed"] == json!(true) {
+            true => Ok(()),
+            false => Err(answer["status"].to_string()),
+        }
+    })
+    .await
+    .expect("a permission that is known");
+}
+
+/// The user a namespace's own account is.
+pub(crate) fn account(namespace: &str) -> String {
+    format!("system:serviceaccount:{namespace}:default")
+}
+
+/// A token of the namespace's own account, as a header has it.
+pub(crate) async fn bearer(namespace: &str) -> String {
+    let client = Cluster::shared().await.client();
+    let accounts = Api::<ServiceAccount>::namespaced(client, namespace);
+    let request: TokenRequest =
+        serde_json::from_value(json!({ "metadata": {}, "spec": { "audiences": [] } }))
+            .expect("a request");
+    let params = PostParams::default();
+    let made = accounts
+        .create_token_request("default", &params, &request)
+        .await;
+    let token = made.expect("a token").status.expect("a status").token;
+    format!("Bearer {token}")
+}
