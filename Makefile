@@ -41,7 +41,7 @@ lint: ## Check format, lints, documentation and generated files
 	test -z "$$(gofmt -l testbed/go)"
 
 .PHONY: generate
-generate: ## Write what is generated from the types (deploy/crds)
+generate: ## Write what is generated from the types (deploy/crds, docs/sidecar-openapi.yaml)
 	$(CARGO) xtask generate
 
 .PHONY: soak

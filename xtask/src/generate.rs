@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 mod crds;
+mod openapi;
 mod pages;
 
 /// What to run when a file is not current.
@@ -22,6 +23,7 @@ struct Generated {
 
 fn files() -> Result<Vec<Generated>> {
     let mut files = crds::files()?;
+    files.extend(openapi::files()?);
     files.extend(pages::files());
     Ok(files)
 }
@@ -131,6 +133,19 @@ mod tests {
         );
         assert!(error.contains("make generate"), "{error}");
         assert!(!error.contains("nmstates"), "{error}");
+    }
+
+    #[test]
+    fn a_stale_description_of_the_api_is_named() {
+        let root = copy();
+        let text = fs::read_to_string(root.join(openapi::PATH)).unwrap();
+        fs::write(root.join(openapi::PATH), text.replace("3.1.0", "3.0.0")).unwrap();
+
+        let error = check(&root).unwrap_err().to_string();
+        fs::remove_dir_all(&root).unwrap();
+
+        assert!(error.contains("docs/sidecar-openapi.yaml"), "{error}");
+        assert!(!error.contains("crds"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,8 @@
 use crate::vocabulary::vocabulary;
 
 vocabulary! {
-    /// Every task a plan may have, and every task the original may have left in a status.
+    /// Every task a plan may have, every task the original may have left in a status, and what else
+    /// a sidecar does when asked.
     pub enum TaskType {
         // Done by the operator, for a node.
         /// Creates the data volume's claim, or checks the imported one.
@@ -73,8 +74,10 @@ vocabulary! {
         RestartSeid => "restart-seid",
         /// Empties the data folder.
         ResetData => "reset-data",
-        /// Uploads snapshots.
+        /// Uploads snapshots, for as long as the node lives.
         SnapshotUpload => "snapshot-upload",
+        /// Uploads one snapshot; asked for by people and cron jobs, never part of a plan.
+        SnapshotUploadOnce => "snapshot-upload-once",
         /// Makes the node's identity for a ceremony.
         GenerateIdentity => "generate-identity",
         /// Makes the node's genesis transaction.
