@@ -87,8 +87,11 @@ impl Number<'_> {
     fn parts(&self) -> (u64, i32) {
         let (mut parts, mut places) = (0u64, 0);
         for digit in self.fraction.bytes() {
+            if parts > (1 << 63) / 10 {
+                break;
+            }
             let next = parts * 10 + u64::from(digit - b'0');
-            if parts > (1 << 63) / 10 || next > 1 << 63 {
+            if next > 1 << 63 {
                 break;
             }
             (parts, places) = (next, places + 1);

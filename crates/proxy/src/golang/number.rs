@@ -121,6 +121,10 @@ pub fn float32(text: &str) -> Result<f32, String> {
     }
     let plain = text.replace('_', "");
     let value: f32 = plain.parse().map_err(|_| refused(Refused::Syntax))?;
+    // A number that is none has no sign either.
+    if value.is_nan() && plain.len() > "nan".len() {
+        return Err(refused(Refused::Syntax));
+    }
     let named = plain.to_ascii_lowercase().contains("inf");
     if value.is_infinite() && !named {
         return Err(refused(Refused::Range));
