@@ -92,6 +92,8 @@ impl<'a> Builder<'a> {
         };
         let node = Node { line, value };
         if anchor != 0 {
+            // The copy counts: anchors within anchors would multiply.
+            self.count(node.size())?;
             self.anchors.insert(anchor, node.clone());
         }
         Ok(node)

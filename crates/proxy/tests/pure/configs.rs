@@ -336,6 +336,20 @@ fn a_file_that_grows_by_aliases_is_refused() {
     );
 }
 
+#[test]
+fn anchors_within_anchors_count_each_time() {
+    let nested = |levels: usize| {
+        let open: String = (0..levels).map(|level| format!("&a{level} [")).collect();
+        let items = vec!["x"; 100].join(", ");
+        format!("k: {open}{items}{}\n", "]".repeat(levels))
+    };
+    assert_eq!(load(&nested(50)), Config::default());
+    assert_eq!(
+        refusal(&nested(200), Strictness::Warn),
+        "failed to read the config file: it is larger than a configuration can be"
+    );
+}
+
 proptest::proptest! {
     #[test]
     fn loading_never_panics(text in "[a-zA-Z:{}\\[\\] \n'\"&*<>|~!%#-]{0,80}") {
