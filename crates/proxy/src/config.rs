@@ -16,6 +16,7 @@ pub use nearest::nearest;
 pub use scalar::Scalar;
 
 use crate::glob::Glob;
+use crate::golang::{one_line, quote};
 use crate::template::Template;
 
 /// The number of the keys we know. A writer that knows ours writes no key of a later one.
@@ -172,7 +173,8 @@ pub enum Strictness {
 pub enum Warning {
     /// A key without a meaning.
     #[error(
-        "{key} (line {line}) is not a key of the configuration and has no effect{}",
+        "{} (line {line}) is not a key of the configuration and has no effect{}",
+        one_line(key),
         nearest.map(|key| format!("; did you mean {key}?")).unwrap_or_default()
     )]
     UnknownKey {
@@ -184,7 +186,10 @@ pub enum Warning {
         nearest: Option<&'static str>,
     },
     /// A key that is there twice, perhaps in another case.
-    #[error("{key} (line {line}) is given more than once; only one of them has an effect")]
+    #[error(
+        "{} (line {line}) is given more than once; only one of them has an effect",
+        one_line(key)
+    )]
     Repeated {
         /// With the keys above it.
         key: String,
@@ -193,8 +198,10 @@ pub enum Warning {
     },
     /// An unquoted value that YAML 1.1 reads as something else.
     #[error(
-        "{key}: {written} (line {line}) is read as {}; quote it if that text is meant",
-        crate::golang::quote(read)
+        "{}: {} (line {line}) is read as {}; quote it if that text is meant",
+        one_line(key),
+        one_line(written),
+        quote(read)
     )]
     Coerced {
         /// With the keys above it.
@@ -226,14 +233,17 @@ pub enum NotLoaded {
 
 /// Reads the text of a configuration file.
 pub fn load(text: &str, strictness: Strictness) -> Result<(Config, Vec<Warning>), NotLoaded> {
-    let document = yaml::parse(text).map_err(|problem| NotLoaded::File(vec![problem]))?;
+    let file = |problems: Vec<String>| {
+        NotLoaded::File(problems.iter().map(|problem| one_line(problem)).collect())
+    };
+    let document = yaml::parse(text).map_err(|problem| file(vec![problem]))?;
     let mut decoder = decode::Decoder::default();
     let config = schema::config(&mut decoder, document.as_ref());
     if strictness == Strictness::Refuse {
         decoder.refuse_meaningless();
     }
     if !decoder.problems.is_empty() {
-        return Err(NotLoaded::File(decoder.problems));
+        return Err(file(decoder.problems));
     }
     let inconsistent = |rule: &StaticRule| rule.resource_request != rule.path.is_empty();
     if config.authorization.rules.iter().any(inconsistent) {

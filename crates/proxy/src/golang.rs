@@ -18,23 +18,37 @@ pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\x07' => out.push_str("\\a"),
-            '\x08' => out.push_str("\\b"),
-            '\x0c' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\x0b' => out.push_str("\\v"),
-            c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
+        if matches!(c, '"' | '\\') {
+            out.push('\\');
         }
+        push_printable(c, &mut out);
     }
     out.push('"');
     out
+}
+
+/// The text with Go's escapes for control characters, so that it is one line of a log.
+pub fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        push_printable(c, &mut out);
+    }
+    out
+}
+
+fn push_printable(c: char, out: &mut String) {
+    match c {
+        '\x07' => out.push_str("\\a"),
+        '\x08' => out.push_str("\\b"),
+        '\x0c' => out.push_str("\\f"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '\x0b' => out.push_str("\\v"),
+        c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+        c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+        c => out.push(c),
+    }
 }
 
 /// Go's `%q` of a slice of strings.
@@ -70,6 +84,7 @@ mod tests {
         ] {
             assert_eq!(quote(text), quoted);
         }
+        assert_eq!(one_line("a\n\"b\"\u{85}"), "a\\n\"b\"\\u0085");
         assert_eq!(quote_all(&["a".into(), "b c".into()]), r#"["a" "b c"]"#);
     }
 }

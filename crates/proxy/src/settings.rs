@@ -14,6 +14,7 @@ use std::time::Duration;
 use crate::attributes::{self, RuleGroups};
 use crate::config::Strictness;
 use crate::flags::{Flags, Given};
+use crate::golang::one_line;
 use crate::path::{self, Rules};
 use crate::refusal::Refusal;
 use crate::review::Audiences;
@@ -303,6 +304,8 @@ pub fn settle(flags: &Flags, given: &Given) -> Result<Settled, Refusal> {
     };
     ours.refuse()?;
     notices.extend(settings.idle_client_ca());
+    // Some name what was given, which may hold anything.
+    let notices = notices.iter().map(|notice| one_line(notice)).collect();
     Ok((settings, notices))
 }
 

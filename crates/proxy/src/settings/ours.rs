@@ -43,7 +43,7 @@ impl Ours {
     }
 
     pub(super) fn fault(&mut self, fault: impl Into<String>) {
-        self.faults.push(fault.into());
+        self.faults.push(golang::one_line(&fault.into()));
     }
 
     /// One of a few words.
