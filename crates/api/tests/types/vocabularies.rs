@@ -175,6 +175,6 @@ fn each_task_belongs_to_the_side_that_does_it() {
             side(Executor::Sidecar),
             side(Executor::Fleet)
         ],
-        [19, 22, 10]
+        [19, 23, 10]
     );
 }

@@ -305,7 +305,7 @@ fn equal_intents_have_one_fingerprint_and_others_another() {
     for other in [
         intent(Mode::Seed, &[("a", "1"), ("b", "2")]),
         intent(Mode::Full, &[("a", "1"), ("b", "3")]),
-        intent(Mode::Full, &[("a", "1b"), ("", "2")]),
+        intent(Mode::Full, &[("a", "1b2")]),
         intent(Mode::Full, &[("a", "1")]),
         Intent {
             target_version: 1,

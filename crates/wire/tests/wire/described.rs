@@ -125,6 +125,23 @@ fn every_type_of_task_has_a_shape() {
 }
 
 #[test]
+fn what_tasks_bring_back_is_described() {
+    let document = openapi();
+    for (name, fields) in [
+        ("ResetDataResult", vec!["wipedBytes"]),
+        (
+            "SnapshotUploadResult",
+            vec!["outcome", "noopReason", "height", "key"],
+        ),
+        ("Failure", vec!["retryable", "operation"]),
+    ] {
+        let schema = &document["components"]["schemas"][name]["properties"];
+        let described: Vec<_> = schema.as_object().expect(name).keys().collect();
+        assert_eq!(described, fields, "{name}");
+    }
+}
+
+#[test]
 fn a_task_is_described_with_every_field_and_those_that_are_always_there() {
     let document = openapi();
     let task = &document["components"]["schemas"]["TaskResult"];
