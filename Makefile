@@ -4,6 +4,9 @@
 CARGO ?= cargo
 TESTBED = $(CARGO) run --quiet --locked --package keelson-testbed --
 SOAK_ROUNDS ?= 10
+# How long each fuzz target runs, and which of them; none named is all.
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?=
 # Random tests draw the same cases in every `make test`, so that a change that did not cause a
 # failure does not meet one; `make soak` draws new ones.
 SEED ?= 20261115
@@ -12,7 +15,7 @@ SEED ?= 20261115
 
 .PHONY: help
 help: ## Show these lines
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: up
 up: ## Start a real one-machine Kubernetes with Keelson's types in it
@@ -35,6 +38,7 @@ test: ## Run everything a change must pass
 .PHONY: lint
 lint: ## Check format, lints, documentation and generated files
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --all --check --manifest-path crates/proxy/fuzz/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --locked --quiet
 	$(CARGO) xtask generate --check
@@ -52,6 +56,10 @@ soak: ## Repeat the tests that start, kill and break things, with new random cas
 		$(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy || exit 1; \
 	done
 	$(TESTBED) sweep
+
+.PHONY: fuzz
+fuzz: ## Look for inputs that break a law of the proxy's readers (FUZZ_SECONDS=600 for each target)
+	@$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 .PHONY: images
 images: ## Write the container images (pause and a test image so far) to target/images

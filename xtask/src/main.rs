@@ -1,4 +1,5 @@
-//! Commands of this workspace: what is generated from the types, and the check that it is current.
+//! Commands of this workspace: what is generated from the types, the check that it is current, and
+//! the runs of the fuzz targets.
 //!
 //! Run as `cargo xtask <command>`. What is generated is committed, so that a reader and a cluster
 //! see it without building anything.
@@ -8,6 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+mod fuzz;
 mod generate;
 
 /// Commands of this workspace.
@@ -26,6 +28,14 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Looks for inputs that break a law of keelson-proxy's readers.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, default_value_t = 600)]
+        seconds: u32,
+        /// Only these targets.
+        targets: Vec<String>,
+    },
 }
 
 fn main() -> Result<()> {
@@ -33,6 +43,7 @@ fn main() -> Result<()> {
     match Args::parse().command {
         Command::Generate { check: false } => generate::write(root),
         Command::Generate { check: true } => generate::check(root),
+        Command::Fuzz { seconds, targets } => fuzz::run(root, seconds, &targets),
     }
 }
 
