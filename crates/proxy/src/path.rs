@@ -84,7 +84,9 @@ pub fn read(raw: &str, mode: Mode) -> Result<Reading<'_>, Ambiguous> {
         },
     };
     Ok(match cleaned(raw) {
-        Some(path) => Reading::Redirect(path),
+        // Many clients read `/\` at the front as `//`, which would be another host. The reference
+        // escapes it too.
+        Some(path) => Reading::Redirect(path.replace('\\', "%5C")),
         None => Reading::Clean(Path { raw, decoded }),
     })
 }
