@@ -122,13 +122,14 @@ fn trimmed(text: &str, start: bool, end: bool) -> &str {
 
 /// Where the action ends: strings and comments may contain braces.
 fn closing(text: &str) -> Option<usize> {
-    let opening = text
-        .strip_prefix("- ")
-        .unwrap_or(text)
-        .trim_start_matches(BLANK);
-    if opening.starts_with("/*") {
-        let start = text.len() - opening.len();
-        let end = start + opening.find("*/")? + 2;
+    // A comment stands directly behind the braces, or behind the blank of a mark.
+    let opening = match text.strip_prefix('-') {
+        Some(rest) => rest.strip_prefix(BLANK).unwrap_or(text),
+        None => text,
+    };
+    if let Some(comment) = opening.strip_prefix("/*") {
+        let start = text.len() - comment.len();
+        let end = start + comment.find("*/")? + 2;
         return text[end..].find("}}").map(|at| end + at);
     }
     let mut quote = None;
@@ -147,24 +148,29 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// The action without its trim marks, and which it had. A mark needs a blank beside it.
+/// The action without its trim marks, and which it had. A mark has a blank, which goes with it.
 fn marks(text: &str) -> (&str, bool, bool) {
-    let blank = |c: Option<char>| c.is_some_and(|c| BLANK.contains(&c));
-    let (text, before) = match text.strip_prefix('-') {
-        Some(rest) if blank(rest.chars().next()) => (rest, true),
-        _ => (text, false),
+    let before = text.strip_prefix('-');
+    let (text, before) = match before.and_then(|rest| rest.strip_prefix(BLANK)) {
+        Some(rest) => (rest, true),
+        None => (text, false),
     };
-    match text.strip_suffix('-') {
-        Some(rest) if blank(rest.chars().next_back()) => (rest, before, true),
-        _ => (text, before, false),
+    let after = text.strip_suffix('-');
+    match after.and_then(|rest| rest.strip_suffix(BLANK)) {
+        Some(rest) => (rest, before, true),
+        None => (text, before, false),
     }
 }
 
 fn parts(action: &str) -> Result<Vec<Part>, Refused> {
-    let action = action.trim_matches(BLANK);
-    if action.starts_with("/*") && action.ends_with("*/") && action.len() >= 4 {
-        return Ok(Vec::new());
+    if let Some(comment) = action.strip_prefix("/*") {
+        // Anything behind a comment is an error in Go, and would vanish here.
+        return match comment.split_once("*/") {
+            Some((_, "")) => Ok(Vec::new()),
+            _ => Err(Refused::Malformed(action.to_owned())),
+        };
     }
+    let action = action.trim_matches(BLANK);
     let words = words(action).ok_or_else(|| Refused::Malformed(action.to_owned()))?;
     match words.as_slice() {
         [Word::Value] => Ok(vec![Part::Value]),
@@ -202,7 +208,8 @@ fn words(action: &str) -> Option<Vec<Word>> {
             '"' => quoted(rest)?,
             '`' => {
                 let end = rest[1..].find('`')?;
-                (Word::Text(rest[1..=end].to_owned()), end + 2)
+                // Go takes carriage returns out of these.
+                (Word::Text(rest[1..=end].replace('\r', "")), end + 2)
             }
             '|' => (Word::Pipe, 1),
             _ => {
