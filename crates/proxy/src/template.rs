@@ -7,6 +7,8 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
+
 /// A compiled template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Template {
@@ -87,7 +89,10 @@ impl Template {
         let mut out = String::new();
         for part in &self.parts {
             let _ = match part {
-                Part::Literal(text) if text.contains("{{") => write!(out, "{{{{{text:?}}}}}"),
+                // With a brace at its end it would open the next action one too early.
+                Part::Literal(text) if text.contains("{{") || text.ends_with('{') => {
+                    write!(out, "{{{{{}}}}}", Value::from(text.as_str()))
+                }
                 Part::Literal(text) => write!(out, "{text}"),
                 Part::Value => write!(out, "{{{{.Value}}}}"),
             };
