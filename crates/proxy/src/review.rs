@@ -13,7 +13,7 @@ pub use token::{
 
 use std::collections::BTreeMap;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -73,6 +73,16 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// As [`null_is_default`], and nothing but a map: the decoder would also take a list, by position.
+fn map_or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned + Default,
+{
+    let map: Map<String, Value> = null_is_default(deserializer)?;
+    serde_json::from_value(Value::Object(map)).map_err(D::Error::custom)
+}
+
 /// The metadata of an object that is only a question.
 #[derive(Serialize)]
 struct Metadata {
@@ -84,7 +94,8 @@ const METADATA: Metadata = Metadata {
     creation_timestamp: (),
 };
 
-/// The message of a `Status`, which the server sends instead of a review when it refuses.
+/// The message of a `Status`, which the server sends instead of a review when it refuses; nothing
+/// when it has none.
 pub fn failure_message(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct Status {
@@ -93,7 +104,7 @@ pub fn failure_message(body: &[u8]) -> Option<String> {
         message: String,
     }
     let status: Status = serde_json::from_slice(body).ok()?;
-    (status.kind == "Status").then_some(status.message)
+    (status.kind == "Status" && !status.message.is_empty()).then_some(status.message)
 }
 
 /// The status of a review of this kind; the default one when there is none.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Identity, METADATA, Metadata, null_is_default, status};
+use super::{Identity, METADATA, Metadata, map_or_default, null_is_default, status};
 
 /// Which audiences a token must have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub fn masked_answer(body: &[u8]) -> String {
 struct Status {
     #[serde(deserialize_with = "null_is_default")]
     authenticated: bool,
-    #[serde(deserialize_with = "null_is_default")]
+    #[serde(deserialize_with = "map_or_default")]
     user: Identity,
     #[serde(deserialize_with = "null_is_default")]
     audiences: Vec<String>,
