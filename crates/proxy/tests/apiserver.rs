@@ -16,7 +16,11 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 const SOON: Duration = Duration::from_secs(5);
 const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
@@ -152,23 +156,75 @@ async fn an_answer_that_is_cut_off_is_no_answer() {
         .expect("an answer on a new connection");
 }
 
-#[tokio::test]
-async fn a_connection_that_has_gone_silent_is_let_go_and_the_next_call_is_answered() {
-    let Stage { faults, server } = stage().await;
-    review(&server, "any").await.expect("an answer");
-    let frozen = faults.freeze();
+/// Asks this often at once.
+async fn crowd(server: &ApiServer, size: usize) {
+    let asked = (0..size).map(|_| review(server, "any"));
+    for answer in futures::future::join_all(asked).await {
+        answer.expect("an answer");
+    }
+}
+
+/// Asks where no byte moves, and then again, which must not meet another silent connection.
+async fn let_go(server: &ApiServer) {
     let body = Bytes::from_static(b"{}");
     let silent = server
         .post(TOKEN_REVIEWS, body, Duration::from_millis(300))
         .await;
     let silent = silent.expect_err("no byte moves");
     assert!(matches!(silent, NotAnswered::TooSlow { .. }), "{silent:?}");
-    let answer = review(&server, "any").await;
-    answer.expect("an answer on a new connection, while the old one is still silent");
+    let again = review(server, "any").await;
+    again.expect("an answer on a new connection, while the old ones are silent");
+}
+
+#[tokio::test]
+async fn connections_that_have_gone_silent_are_let_go_all_at_once() {
+    let Stage { faults, server } = stage().await;
+    crowd(&server, 4).await;
+    let frozen = faults.freeze();
+    let_go(&server).await;
     frozen.clear();
-    review(&server, "any")
-        .await
-        .expect("an answer after the thaw");
+    crowd(&server, 4).await;
+}
+
+/// Passes bytes to the API server as they are, HTTP/2 included; connections that are there when it is
+/// told so fall silent. Also how many there have been.
+async fn relay(kubeconfig: &str) -> (String, watch::Sender<()>, Arc<AtomicUsize>) {
+    let at = kubeconfig.find("https://").expect("a server") + "https://".len();
+    let end = at + kubeconfig[at..].find('"').expect("its end");
+    let target = kubeconfig[at..end].to_owned();
+    let socket = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = socket.local_addr().expect("an address").to_string();
+    let through = kubeconfig.replace(&target, &address);
+    let (silence, accepted) = (watch::Sender::new(()), Arc::new(AtomicUsize::new(0)));
+    let (silenced, count) = (silence.clone(), Arc::clone(&accepted));
+    tokio::spawn(async move {
+        while let Ok((mut outside, _)) = socket.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            let (target, mut silent) = (target.clone(), silenced.subscribe());
+            tokio::spawn(async move {
+                let mut inside = TcpStream::connect(target).await.expect("a server");
+                tokio::select! {
+                    _ = copy_bidirectional(&mut outside, &mut inside) => {}
+                    _ = silent.changed() => std::future::pending().await,
+                }
+            });
+        }
+    });
+    (through, silence, accepted)
+}
+
+#[tokio::test]
+async fn a_shared_connection_that_has_gone_silent_is_let_go() {
+    let cluster = Cluster::shared().await;
+    let (kubeconfig, silence, accepted) = relay(&cluster.kubeconfig()).await;
+    let server = client(&kubeconfig);
+    crowd(&server, 1).await;
+    crowd(&server, 8).await;
+    let one = accepted.load(Ordering::SeqCst);
+    assert_eq!(one, 1, "many calls share one connection of HTTP/2");
+    silence.send_replace(());
+    let_go(&server).await;
+    assert_eq!(accepted.load(Ordering::SeqCst), 2);
 }
 
 /// Asks about a token through an engine, as the proxy does.

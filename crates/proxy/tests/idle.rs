@@ -339,12 +339,14 @@ async fn beyond_the_cap_a_connection_waits_until_another_ends() {
 async fn too_many_headers_and_too_large_ones_get_431() {
     let stage = stage(Limits {
         headers: 20,
-        head_bytes: 16 << 10,
+        // Not what the library has by itself.
+        head_bytes: 10 << 10,
         ..Limits::default()
     })
     .await;
     let many: String = (0..30).map(|at| format!("X-{at}: y\r\n")).collect();
-    let large = format!("X: {}\r\n", "y".repeat(20 << 10));
+    // A head that comes in one piece may be larger than the limit by that piece.
+    let large = format!("X: {}\r\n", "y".repeat(60 << 10));
     for (headers, status) in [("", 200), (&many, 431), (&large, 431)] {
         let mut stream = stage.connect().await;
         send(
@@ -360,7 +362,7 @@ async fn too_many_headers_and_too_large_ones_get_431() {
     let (mut sender, driver) = begun.expect("HTTP/2");
     tokio::spawn(driver);
     let request = Request::get("http://node/")
-        .header("x", "y".repeat(20 << 10))
+        .header("x", "y".repeat(14 << 10))
         .body(Empty::<Bytes>::new());
     let answer = sender.send_request(request.expect("a request")).await;
     let status = answer.expect("an answer").status();

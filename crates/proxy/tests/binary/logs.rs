@@ -1,11 +1,11 @@
 //! What the program writes: klog's lines, no more of them than anyone can read, and never a token.
 
-use crate::common::program::{CONFIG, nowhere};
-use crate::common::program::{Proxy, SOON, get};
+use crate::common::program::{CONFIG, Proxy, SOON, get, nowhere};
 use crate::common::upstream::upstream;
 use crate::token;
 use keelson_testbed::{Cluster, until};
 use nix::sys::signal::Signal;
+use std::io::Write;
 
 async fn proxy(test: &str, kubeconfig: &str, more: &[&str]) -> Proxy {
     let more: Vec<String> = more.iter().map(|it| (*it).to_owned()).collect();
@@ -44,10 +44,25 @@ fn is_klog(line: &str) -> bool {
         && place
 }
 
+/// Flags of klog that manifests still have: each is told of, however many there are.
+const REMOVED: [&str; 11] = [
+    "--logtostderr=true",
+    "--add-dir-header",
+    "--alsologtostderr",
+    "--log-backtrace-at=a:1",
+    "--log-dir=/nowhere",
+    "--log-file=nothing",
+    "--log-file-max-size=1",
+    "--one-output",
+    "--skip-headers",
+    "--skip-log-headers",
+    "--stderrthreshold=2",
+];
+
 #[tokio::test]
 async fn at_the_start_one_line_says_what_is_in_force() {
     let cluster = Cluster::shared().await;
-    let proxy = proxy("policy", &nowhere(cluster), &["--logtostderr=true"]).await;
+    let proxy = proxy("policy", &nowhere(cluster), &REMOVED).await;
     let policy = [
         &proxy.requests.to_string(),
         "What passes goes to http://127.0.0.1:",
@@ -57,8 +72,12 @@ async fn at_the_start_one_line_says_what_is_in_force() {
         "are removed on every path",
     ];
     line(&proxy, &policy).await;
-    let notice = line(&proxy, &["logtostderr is removed"]).await;
-    assert!(notice.starts_with('W'), "{notice}");
+    for flag in REMOVED {
+        let name = flag.trim_start_matches("--").split('=').next();
+        let about = format!("] {} is removed", name.expect("a name"));
+        let notice = line(&proxy, &[&about]).await;
+        assert!(notice.starts_with('W'), "{notice}");
+    }
     let said = proxy.log();
     assert!(said.lines().all(is_klog), "{said}");
     assert!(!said.contains("FLAG: "), "not at -v=0");
@@ -199,4 +218,34 @@ async fn a_line_that_repeats_is_written_ten_times_and_then_counted() {
     assert_eq!(about("Unable to authenticate the request"), 10, "{said}");
     assert_eq!(about("15 more lines like this were left out"), 1, "{said}");
     assert!(!said.contains("guess-"), "{said}");
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_is_told_of_only_when_asked_for() {
+    let cluster = Cluster::shared().await;
+    for (level, told) in [("--v=0", false), ("--v=1", true)] {
+        let more = [level, "--ignore-paths=/open/*", "--access-log"];
+        let mut proxy = proxy(&format!("away{told}"), &nowhere(cluster), &more).await;
+        let mut client = std::net::TcpStream::connect(proxy.requests).expect("a connection");
+        write!(client, "GET /open/hold HTTP/1.1\r\nHost: node\r\n\r\n").expect("sent");
+        let in_flight = async |expected: &str| {
+            let sample = format!("\nkeelson_proxy_http_requests_in_flight {expected}\n");
+            let wait = until("a number", SOON, async || {
+                let told = get(proxy.health, "/metrics", "").unwrap_or_default();
+                told.contains(&sample).then_some(()).ok_or(told)
+            });
+            wait.await.expect("a number that follows");
+        };
+        in_flight("1").await;
+        drop(client);
+        in_flight("0").await;
+        proxy.signal(Signal::SIGTERM);
+        proxy.child.wait().expect("its end");
+        let said = proxy.log();
+        assert_eq!(said.contains("went away before its answer"), told, "{said}");
+        assert!(
+            !said.lines().any(|line| line.starts_with(['W', 'E'])),
+            "{said}"
+        );
+    }
 }
