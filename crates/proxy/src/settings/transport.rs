@@ -13,20 +13,28 @@ const RELOAD_INTERVAL: Duration = Duration::from_secs(60);
 impl Ours {
     pub(super) fn listeners(&mut self, flags: &Flags, notices: &mut Vec<String>) -> Listeners {
         let listen = &flags.listen;
-        let secure = !listen.secure.is_empty();
-        if secure && !(0..=65_535).contains(&listen.endpoints_port) {
+        let port = u16::try_from(listen.endpoints_port);
+        if !listen.secure.is_empty() && port.is_err() {
             self.fault("--proxy-endpoints-port must be a port");
         }
-        let mut endpoints = None;
-        if listen.endpoints_port != 0 {
-            match listen.secure.rsplit_once(':') {
-                Some((host, _)) => endpoints = Some(format!("{host}:{}", listen.endpoints_port)),
-                None => notices.push(
-                    "--proxy-endpoints-port has no effect without --secure-listen-address; use \
-                     --health-listen-address"
+        let beside = |address: &str| {
+            let (host, _) = address.rsplit_once(':')?;
+            let port = port.ok().filter(|port| *port != 0)?;
+            Some(format!("{host}:{port}"))
+        };
+        let endpoints = beside(&listen.secure);
+        let mut health = given_text(&listen.health);
+        if listen.endpoints_port != 0 && endpoints.is_none() {
+            // Where nothing is always TLS the port is plain, not left out (deviation A19).
+            let plain = beside(&listen.insecure).or_else(|| beside(&listen.either));
+            if health.is_some() || plain.is_none() {
+                notices.push(
+                    "--proxy-endpoints-port has no effect: it needs a listener, a port from 1 to \
+                     65535, and no --health-listen-address unless --secure-listen-address is given"
                         .to_owned(),
-                ),
+                );
             }
+            health = health.or(plain);
         }
         if !listen.insecure.is_empty() && !is_loopback(&listen.insecure) {
             notices.push(format!(
@@ -39,7 +47,7 @@ impl Ours {
             insecure: given_text(&listen.insecure),
             secure: given_text(&listen.secure),
             endpoints,
-            health: given_text(&listen.health),
+            health,
         }
     }
 

@@ -197,7 +197,7 @@ fn what_does_less_than_it_seems_is_noted() {
         ),
         (
             &["--proxy-endpoints-port=9"],
-            "--proxy-endpoints-port has no effect without --secure-listen-address; use --health-listen-address",
+            "--proxy-endpoints-port has no effect: it needs a listener, a port from 1 to 65535, and no --health-listen-address unless --secure-listen-address is given",
         ),
         (
             &["--kube-api-burst=9"],
@@ -296,6 +296,23 @@ fn the_endpoints_port_is_at_the_secure_listeners_host() {
         settings.listeners.endpoints.as_deref(),
         Some("10.0.0.1:8643")
     );
+}
+
+#[test]
+fn the_endpoints_port_beside_plain_listeners_only_is_plain() {
+    let health = |words: &[&str]| settings(words).listeners.health;
+    let port = "--proxy-endpoints-port=8643";
+    let insecure = "--insecure-listen-address=10.0.0.1:8080";
+    for (words, wanted) in [
+        (&[insecure, port][..], Some("10.0.0.1:8643")),
+        (&["--listen-address=:8443", port], Some(":8643")),
+        (&[insecure, port, "--health-listen-address=:1"], Some(":1")),
+        (&[insecure, port, "--secure-listen-address=:8443"], None),
+        (&[insecure, "--proxy-endpoints-port=70000"], None),
+        (&[insecure], None),
+    ] {
+        assert_eq!(health(words).as_deref(), wanted, "{words:?}");
+    }
 }
 
 #[test]
