@@ -16,7 +16,7 @@ use http::HeaderMap;
 use http::header::{AUTHORIZATION, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
 
 pub use credential::{SubprotocolFault, SubprotocolToken, bearer, subprotocol_token};
-pub use hop::{is_hop_by_hop, strip_hop_by_hop};
+pub use hop::{announced_trailers, is_hop_by_hop, strip_hop_by_hop};
 pub use identity::{Conflict, IdentityHeaders, NotTold};
 pub use upgrade::{Upgrades, requested_upgrade};
 

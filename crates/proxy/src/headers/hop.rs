@@ -43,6 +43,14 @@ pub fn is_hop_by_hop(headers: &HeaderMap, name: &str) -> bool {
     lists_token(headers, &CONNECTION, name)
 }
 
+/// The header that says which trailers follow the body, to be put back once those of the other hop
+/// are gone: without it none are sent on.
+pub fn announced_trailers(headers: &HeaderMap) -> Option<(HeaderName, HeaderValue)> {
+    let names: Vec<&[u8]> = tokens(headers, &TRAILER).collect();
+    let value = HeaderValue::from_bytes(&names.join(&b", "[..])).ok()?;
+    (!names.is_empty()).then_some((TRAILER, value))
+}
+
 /// The comma-separated items of all lines of a header.
 fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
     headers

@@ -1,7 +1,7 @@
 //! The last step: to the upstream and back, with a tunnel where both sides agree on one.
 
 use super::AnswerBody;
-use crate::headers::strip_hop_by_hop;
+use crate::headers::{announced_trailers, strip_hop_by_hop};
 use crate::metrics::Counts;
 use crate::outcome::Outcome;
 use crate::serve::Tunnels;
@@ -73,7 +73,9 @@ pub(super) async fn forwarded(
             .insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         answer.headers_mut().insert(UPGRADE, name);
     } else {
+        let trailers = announced_trailers(answer.headers());
         strip_hop_by_hop(answer.headers_mut());
+        answer.headers_mut().extend(trailers);
     }
     Ok(answer.map(Either::Right))
 }

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use keelson_proxy::headers::{
-    Caller, Conflict, ForwardedFor, NotTold, Policy, Proof, forward, strip_hop_by_hop,
+    Caller, Conflict, ForwardedFor, NotTold, Policy, Proof, announced_trailers, forward,
+    strip_hop_by_hop,
 };
 use keelson_proxy::review::Identity;
 use proptest::prelude::*;
@@ -88,6 +89,19 @@ fn hop_by_hop_headers_end_here() {
     let mut map = headers(&[("te", "gzip")]);
     strip_hop_by_hop(&mut map);
     assert!(map.is_empty());
+}
+
+#[test]
+fn trailers_an_upstream_announces_are_announced_again() {
+    let announced = |lines: &[(&str, &str)]| {
+        let found = announced_trailers(&headers(lines));
+        found.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+    };
+    let wanted = ("trailer".to_owned(), "X-A, X-B, X-C".to_owned());
+    let lines = [("trailer", "X-A,X-B"), ("Trailer", " X-C")];
+    assert_eq!(announced(&lines), Some(wanted));
+    assert_eq!(announced(&[("trailer", ", ")]), None);
+    assert_eq!(announced(&[("te", "trailers")]), None);
 }
 
 const SPOOFED: [(&str, &str); 9] = [
