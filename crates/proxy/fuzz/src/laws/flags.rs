@@ -22,6 +22,9 @@ pub fn flags(data: &[u8]) {
     }
 }
 
+/// A way to write a flag and its value.
+type Spelling<'a> = &'a dyn Fn(&(String, String)) -> Vec<String>;
+
 /// In every spelling of a word.
 fn written_and_read(flags: &Flags, given: &Given) {
     // A list is CSV, which cannot hold every line end.
@@ -38,7 +41,7 @@ fn written_and_read(flags: &Flags, given: &Given) {
         true => vec![format!("--{name}={value}")],
         false => vec![format!("--{name}"), value.clone()],
     };
-    let spellings: [&dyn Fn(&(String, String)) -> Vec<String>; 3] = [&one, &folded, &two];
+    let spellings: [Spelling<'_>; 3] = [&one, &folded, &two];
     for spell in spellings {
         let words: Vec<String> = pairs.iter().flat_map(spell).collect();
         let again = flags::parse(words.clone());

@@ -41,8 +41,10 @@ fn nothing_hidden(forwarded: &str, checked: &[(String, String)]) {
     assert_eq!(pairs, checked, "{forwarded:?} is not what was checked");
 }
 
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// The pairs Go's `url.ParseQuery` keeps, and whether it drops any.
-fn read(raw: &str) -> (Vec<(Vec<u8>, Vec<u8>)>, bool) {
+fn read(raw: &str) -> (Pairs, bool) {
     let mut pairs = Vec::new();
     let mut lost = false;
     for part in raw.split('&').filter(|part| !part.is_empty()) {
