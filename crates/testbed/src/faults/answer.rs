@@ -54,6 +54,17 @@ pub(super) fn refusal(fault: &Fault, call: &Call) -> Option<Answer> {
         },
         Fault::Gone | Fault::Expired => plain(expired(call)),
         Fault::TooManyRequests { retry_after } => busy(call, *retry_after),
+        Fault::Internal => plain(status(
+            call,
+            500,
+            "InternalError",
+            "Internal error occurred: a rule of the fault proxy",
+        )),
+        Fault::Garbage => Answer {
+            code: 200,
+            retry_after: None,
+            body: "<html>Welcome</html>".to_owned(),
+        },
         Fault::Unavailable => plain(status(
             call,
             503,
@@ -64,7 +75,8 @@ pub(super) fn refusal(fault: &Fault, call: &Call) -> Option<Answer> {
         | Fault::SlowRequest(_)
         | Fault::SlowAnswer(_)
         | Fault::LostAnswer
-        | Fault::Reset => return None,
+        | Fault::Reset
+        | Fault::CutAnswer => return None,
     })
 }
 

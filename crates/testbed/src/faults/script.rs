@@ -22,8 +22,12 @@ pub enum Fault {
         /// When to come back.
         retry_after: Duration,
     },
+    /// 500: the server failed at it. Not forwarded.
+    Internal,
     /// 503: the server cannot answer now. Not forwarded.
     Unavailable,
+    /// 200 with a body that is no JSON, as of a gateway in between. Not forwarded.
+    Garbage,
     /// A watch that opens with 200, says `ERROR` with a 410 `Status`, and ends cleanly. Any other
     /// call gets the plain 410. Not forwarded.
     Expired,
@@ -39,6 +43,8 @@ pub enum Fault {
     LostAnswer,
     /// Forwarded and carried out, then the connection is reset after the first byte of the answer.
     Reset,
+    /// Forwarded and carried out, then the connection is closed in the middle of the answer's body.
+    CutAnswer,
 }
 
 /// How long a slow call takes.

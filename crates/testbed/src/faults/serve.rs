@@ -15,11 +15,11 @@ use super::{
     watch::Lines,
 };
 use crate::error::chain;
-use futures::future;
+use futures::{future, stream};
 use http::{HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Empty, Full, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, Empty, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{
-    body::{Bytes, Incoming},
+    body::{Bytes, Frame, Incoming},
     server::conn::http1,
     service::service_fn,
     upgrade::OnUpgrade,
@@ -122,6 +122,7 @@ impl Caller {
                     self.link.tear_after_next_byte();
                     return Ok(answer);
                 }
+                Fault::CutAnswer => cut(self.forward(id, &call, request).await).await?,
                 Fault::SlowRequest(pause) => {
                     self.pause(rule, pause).await;
                     self.forward(id, &call, request).await
@@ -230,6 +231,19 @@ async fn read(request: Request<Incoming>) -> Result<(Call, Request<RequestBody>)
         body.boxed_unsync()
     };
     Ok((call, Request::from_parts(parts, body)))
+}
+
+/// The first half of an answer that says how long it would have been: its end is then a broken
+/// connection.
+async fn cut(answer: Response<AnswerBody>) -> Result<Response<AnswerBody>, Unanswered> {
+    let (mut parts, body) = answer.into_parts();
+    let body = body.collect().await.map_err(|_| Unanswered::Scripted)?;
+    let body = body.to_bytes();
+    let length = HeaderValue::from(body.len());
+    parts.headers.insert(header::CONTENT_LENGTH, length);
+    let half = Frame::data(body.slice(..body.len() / 2));
+    let half = StreamBody::new(stream::once(future::ready(Ok(half))));
+    Ok(Response::from_parts(parts, half.boxed_unsync()))
 }
 
 fn made(answer: Answer) -> Response<AnswerBody> {
