@@ -101,7 +101,7 @@ async fn a_certificate_is_the_user_of_its_common_name_with_the_rights_that_user_
     let who = "Forbidden (user=ada, verb=get, resource=seinodetasks, subresource=)\n";
     assert_eq!(said.body, who);
 
-    permit(&stage.namespace, "bea").await;
+    permit(&stage.namespace, "bea", "get").await;
     let bea = clients.client("bea", |params| {
         params
             .distinguished_name
@@ -136,7 +136,7 @@ async fn a_certificate_that_does_not_count_is_401_and_stops_no_token() {
     let (clients, others) = (Ca::new("clients"), Ca::new("others"));
     let stage = Secure::start("does-not-count", Some(&clients)).await;
     for user in ["ada", &account(&stage.namespace)] {
-        permit(&stage.namespace, user).await;
+        permit(&stage.namespace, user, "get").await;
     }
     let token = bearer(&stage.namespace).await;
     let wrong = [
@@ -190,7 +190,7 @@ async fn a_certificate_that_does_not_count_is_401_and_stops_no_token() {
 async fn a_new_bundle_decides_about_the_next_request_of_an_open_connection() {
     let (first, second) = (Ca::new("first"), Ca::new("second"));
     let stage = Secure::start("swapped", Some(&first)).await;
-    permit(&stage.namespace, "ada").await;
+    permit(&stage.namespace, "ada", "get").await;
     let old = first.client("ada", |_| {});
     let new = second.client("ada", |_| {});
     let (mut old, mut new) = (stage.open(Some(&old)).await, stage.open(Some(&new)).await);
@@ -244,7 +244,7 @@ async fn the_configuration_names_authorities_for_the_switching_listener_and_keep
         &often,
     );
     proxy.healthy().await;
-    permit(namespace.name(), "ada").await;
+    permit(namespace.name(), "ada", "get").await;
     let ada = clients.client("ada", |_| {});
     let other = Ca::new("others").client("ada", |_| {});
     let mut connection = Connection::open(proxy.requests, &server, Some(&ada)).await;

@@ -92,7 +92,7 @@ impl Stage {
     }
 
     async fn permit(&self, user: &str) {
-        permit(self.namespace.name(), user).await;
+        permit(self.namespace.name(), user, "get").await;
     }
 }
 

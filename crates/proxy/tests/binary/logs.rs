@@ -1,8 +1,8 @@
 //! What the program writes: klog's lines, no more of them than anyone can read, and never a token.
 
 use crate::common::program::{CONFIG, Proxy, SOON, get, nowhere};
+use crate::common::rights::token;
 use crate::common::upstream::upstream;
-use crate::token;
 use keelson_testbed::{Cluster, until};
 use nix::sys::signal::Signal;
 use std::io::Write;
@@ -88,7 +88,7 @@ async fn a_denial_is_logged_with_all_that_was_asked_for_and_the_reason() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace("logged").await;
     let proxy = proxy("denied", &cluster.kubeconfig(), &["--access-log"]).await;
-    let token = token(cluster, namespace.name()).await;
+    let token = token(&cluster.client(), namespace.name(), &[]).await;
     let credential = format!("Authorization: Bearer {token}\r\n");
     get(proxy.requests, "/v0/tasks?secret=hidden", &credential).expect("an answer");
     get(proxy.requests, "/v0/tasks?secret=hidden", &credential).expect("an answer");
@@ -151,7 +151,7 @@ async fn at_high_verbosity_reviews_are_shown_with_their_tokens_masked() {
     let cluster = Cluster::shared().await;
     let namespace = cluster.namespace("masked").await;
     let proxy = proxy("masked", &cluster.kubeconfig(), &["--v=10"]).await;
-    let token = token(cluster, namespace.name()).await;
+    let token = token(&cluster.client(), namespace.name(), &[]).await;
     for token in [token.as_str(), "made-up-too"] {
         let credential = format!("Authorization: Bearer {token}\r\n");
         get(proxy.requests, "/v0/tasks", &credential).expect("an answer");

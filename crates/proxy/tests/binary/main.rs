@@ -8,26 +8,9 @@ mod metrics;
 
 use common::program::{CONFIG, Proxy, SOON, free, get, nowhere};
 use common::upstream::upstream;
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_testbed::{Cluster, until};
 use keelson_tls::{Fingerprint, Pins, observe};
-use kube::Api;
-use kube::api::PostParams;
 use nix::sys::signal::Signal;
-
-/// A token of the namespace's own account.
-pub(crate) async fn token(cluster: &Cluster, namespace: &str) -> String {
-    let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), namespace);
-    let request: TokenRequest = serde_json::from_value(serde_json::json!({
-        "metadata": {}, "spec": { "audiences": [], "expirationSeconds": 600 },
-    }))
-    .expect("a request");
-    let made = accounts
-        .create_token_request("default", &PostParams::default(), &request)
-        .await;
-    made.expect("a token").status.expect("a status").token
-}
 
 #[tokio::test]
 async fn it_starts_and_serves_without_an_api_server() {

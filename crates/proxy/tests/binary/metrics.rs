@@ -70,7 +70,7 @@ async fn every_series_is_on_the_page_and_every_row_of_the_page_is_there() {
     let more = [secure];
     let proxy = Proxy::with("metrics", &cluster.kubeconfig(), &config, upstream(), &more);
     proxy.healthy().await;
-    let token = token(cluster, namespace.name()).await;
+    let token = token(&cluster.client(), namespace.name(), &[]).await;
     let credential = format!("Authorization: Bearer {token}\r\n");
     for (path, headers) in [
         ("/v0/healthz", ""),

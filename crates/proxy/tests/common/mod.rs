@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod client;
+pub(crate) mod greeter;
+pub(crate) mod line;
 pub(crate) mod pki;
 pub(crate) mod program;
 pub(crate) mod rights;

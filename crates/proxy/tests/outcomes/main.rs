@@ -1,6 +1,8 @@
 //! What a caller gets: the outcomes of the reference, on the wire, with tokens, audiences and
 //! permissions of a real API server.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod stage;
 mod tunnel;
 

@@ -1,14 +1,12 @@
 //! The proxy between a client and an upstream that tells what it saw.
 
+use crate::common::rights;
 use crate::tunnel::{self, Tunnel};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::ServiceAccount;
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use keelson_proxy::apiserver::ApiServer;
 use keelson_proxy::decision::{Authentication, Engine, Keys, Settings};
 use keelson_proxy::glob::Glob;
@@ -22,9 +20,6 @@ use keelson_proxy::target::Target;
 use keelson_proxy::{config, upstream};
 use keelson_testbed::faults::FaultProxy;
 use keelson_testbed::{Cluster, Namespace, until};
-use kube::Api;
-use kube::api::PostParams;
-use serde_json::json;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -210,72 +205,17 @@ impl Stage {
     }
 
     pub(crate) fn user(&self) -> String {
-        format!("system:serviceaccount:{}:default", self.namespace.name())
+        rights::account(self.namespace.name())
     }
 
     pub(crate) async fn token(&self, audiences: &[&str]) -> String {
         let client = Cluster::shared().await.client();
-        let accounts = Api::<ServiceAccount>::namespaced(client, self.namespace.name());
-        let spec = json!({ "audiences": audiences, "expirationSeconds": 600 });
-        let request: TokenRequest =
-            serde_json::from_value(json!({ "metadata": {}, "spec": spec })).expect("a request");
-        let params = PostParams::default();
-        let made = accounts
-            .create_token_request("default", &params, &request)
-            .await;
-        made.expect("a token").status.expect("a status").token
+        rights::token(&client, self.namespace.name(), audiences).await
     }
 
     /// Gives the namespace's account this verb on the node's tasks.
     pub(crate) async fn permit(&self, verb: &str) {
-        let (client, name) = (Cluster::shared().await.client(), self.namespace.name());
-        let role: Role = serde_json::from_value(json!({
-            "metadata": { "name": "tasks" },
-            "rules": [{ "apiGroups": ["sei.io"], "resources": ["seinodetasks"], "verbs": [verb] }],
-        }))
-        .expect("a role");
-        let binding: RoleBinding = serde_json::from_value(json!({
-            "metadata": { "name": "tasks" },
-            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tasks" },
-            "subjects": [{ "kind": "ServiceAccount", "name": "default", "namespace": name }],
-        }))
-        .expect("a binding");
-        let params = PostParams::default();
-        Api::namespaced(client.clone(), name)
-            .create(&params, &role)
-            .await
-            .expect("a role");
-        Api::namespaced(client.clone(), name)
-            .create(&params, &binding)
-            .await
-            .expect("a binding");
-        self.await_permission(&client, verb).await;
-    }
-
-    /// The authorizer of the API server hears of a new binding a moment later.
-    async fn await_permission(&self, client: &kube::Client, verb: &str) {
-        let review = json!({
-            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-            "metadata": {},
-            "spec": { "user": self.user(), "resourceAttributes": {
-                "namespace": self.namespace.name(), "verb": verb,
-                "group": "sei.io", "resource": "seinodetasks",
-            }},
-        });
-        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        until("the permission", Duration::from_secs(10), async || {
-            let request = Request::post(path).body(review.to_string().into_bytes());
-            let answer: serde_json::Value = client
-                .request(request.expect("a request"))
-                .await
-                .map_err(|error| error.to_string())?;
-            match answer["status"]["allowed"] == json!(true) {
-                true => Ok(()),
-                false => Err(answer["status"].to_string()),
-            }
-        })
-        .await
-        .expect("a permission that is known");
+        rights::permit(self.namespace.name(), &self.user(), verb).await;
     }
 
     /// After an outage an unknown question is answered again within a second of the server's

@@ -1,15 +1,11 @@
 //! The program between a client that sends bytes and an upstream that writes them down.
 
 use crate::common::program::{Proxy, SOON};
+use crate::common::rights;
 use crate::frames;
 use crate::row::{Arrived, Row, Said, Then, Wire, arrives};
 use crate::upstream::Recorder;
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_testbed::Cluster;
-use kube::Api;
-use kube::api::PostParams;
-use serde_json::json;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
@@ -53,15 +49,7 @@ impl Stage {
     pub(crate) async fn new(setup: Setup) -> Self {
         let cluster = Cluster::shared().await;
         let namespace = cluster.namespace("smuggling").await.name().to_owned();
-        let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), &namespace);
-        let request: TokenRequest = serde_json::from_value(
-            json!({ "metadata": {}, "spec": { "audiences": [], "expirationSeconds": 600 } }),
-        )
-        .expect("a request");
-        let made = accounts
-            .create_token_request("default", &PostParams::default(), &request)
-            .await;
-        let token = made.expect("a token").status.expect("a status").token;
+        let token = rights::token(&cluster.client(), &namespace, &[]).await;
         let (upstream, address) = Recorder::start();
         let mut more = vec!["--ignore-paths=/open,/open/*".to_owned()];
         more.extend(setup.flags.iter().map(|&flag| flag.to_owned()));
