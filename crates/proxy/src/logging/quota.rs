@@ -1,6 +1,6 @@
 //! How often the same kind of line is written: a client must not be able to fill the log.
 //!
-//! [`Quota`] is a pure value on a clock value. [`Quotas`] keeps one for each place in the source that
+//! [`Quota`] is a pure value on a clock value. `Quotas` keeps one for each place in the source that
 //! says something, and tells at the end of each span how many lines were left out. Lines that were
 //! asked for one by one, those of higher verbosity and of the access log, are not limited, nor are those
 //! that are said once.
