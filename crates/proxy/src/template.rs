@@ -228,6 +228,12 @@ fn words(action: &str) -> Option<Vec<Word>> {
                 (word, end)
             }
         };
+        // Go wants words apart; only a pipe may touch its neighbours.
+        let apart =
+            |rest: &str| rest.is_empty() || rest.starts_with(BLANK) || rest.starts_with('|');
+        if !matches!(word, Word::Pipe) && !apart(&rest[length..]) {
+            return None;
+        }
         words.push(word);
         rest = rest[length..].trim_start_matches(BLANK);
     }

@@ -50,6 +50,21 @@ fn a_refusal_names_the_action() {
 }
 
 #[test]
+fn words_of_an_action_stand_apart() {
+    for (source, text) in [
+        ("{{printf \"%s\" .Value}}", Some("v")),
+        ("{{.Value|printf \"%s\"}}", Some("v")),
+        ("{{printf\"%s\" .Value}}", None),
+        ("{{printf \"%s\".Value}}", None),
+        ("{{printf \"%s%s\" \"a\"`b`}}", None),
+    ] {
+        let said = Template::compile(source).ok();
+        let said = said.map(|template| template.render("v"));
+        assert_eq!(said.as_deref(), text, "{source}");
+    }
+}
+
+#[test]
 fn without_rewrites_braces_stand_for_themselves() {
     assert_eq!(
         Template::literal("{{ .Value }}").render("x"),
