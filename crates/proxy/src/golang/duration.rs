@@ -39,6 +39,7 @@ impl Duration {
         let mut total = 0i128;
         while !rest.is_empty() {
             let (number, tail) = number(rest).ok_or_else(invalid)?;
+            let whole = number.whole().ok_or_else(invalid)?;
             let (unit, tail) = unit(tail);
             if unit.is_empty() {
                 return Err(format!("time: missing unit in duration {}", quote(text)));
@@ -50,7 +51,7 @@ impl Duration {
                     quote(text)
                 )
             })?;
-            total += number.times(scale);
+            total += whole * scale + number.share(scale);
             // One more than the largest: the smallest has no positive twin.
             if total > 1 << 63 {
                 return Err(invalid());
@@ -69,18 +70,22 @@ struct Number<'a> {
 }
 
 impl Number<'_> {
-    fn times(&self, scale: i128) -> i128 {
-        // With more digits the whole part is longer than any duration.
-        const LONGEST: usize = 22;
+    /// The digits before the point; nothing for more than any duration has. Go finds that out before
+    /// it looks at the unit.
+    fn whole(&self) -> Option<i128> {
         let significant = self.whole.trim_start_matches('0');
-        if significant.len() > LONGEST {
-            return i128::from(u64::MAX);
+        match significant.len() {
+            0 => Some(0),
+            1..=19 => significant.parse().ok().filter(|whole| *whole <= 1 << 63),
+            _ => None,
         }
-        let whole = significant.parse::<i128>().unwrap_or(0);
+    }
+
+    /// What the digits after the point come to.
+    fn share(&self, scale: i128) -> i128 {
         let (parts, places) = self.parts();
         // In floating point, as Go does it: a third of an hour is a round number there.
-        let share = parts as f64 * (scale as f64 / 10f64.powi(places));
-        whole * scale + share as i128
+        (parts as f64 * (scale as f64 / 10f64.powi(places))) as i128
     }
 
     /// The fraction as a number and its decimal places, cut where Go cuts it.

@@ -27,6 +27,12 @@ fn durations(text: &str) {
         }
         (Err(error), expected) => {
             assert!(error.starts_with("time: "), "{error}");
+            let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+            if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                // A number that no duration has is invalid before it lacks a unit.
+                let fits = digits.parse::<u64>().is_ok_and(|number| number <= 1 << 63);
+                assert_eq!(error.starts_with("time: missing unit"), fits, "{error}");
+            }
             assert!(super::is_one_line(&error.replace('\x7f', "")), "{error:?}");
             // On the brink, a rounded sum may be on either side.
             let brink = |(sum, rounded): (i128, i128)| {
