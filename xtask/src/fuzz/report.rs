@@ -22,6 +22,12 @@ impl Report {
             if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
                 report.executions = count.trim().parse().ok();
             }
+            if let Some((count, _)) = line
+                .strip_prefix('#')
+                .and_then(|rest| rest.split_once('\t'))
+            {
+                report.executions = count.parse().ok().or(report.executions);
+            }
             if let Some((_, rest)) = line.split_once(" cov: ") {
                 let count = rest.split_whitespace().next();
                 report.edges = count.and_then(|count| count.parse().ok()).or(report.edges);
@@ -45,7 +51,7 @@ impl Report {
             (Some(executions), Some(edges)) => {
                 format!("{executions} inputs reached {edges} edges")
             }
-            _ => "no inputs were counted".to_owned(),
+            _ => "the run had only begun".to_owned(),
         };
         match &self.crash {
             Some(crash) => format!(
@@ -77,7 +83,6 @@ thread '<unnamed>' panicked at src/laws/path.rs:49:5:
 \"/\\\\x\" is another host
 ==1== ERROR: libFuzzer: deadly signal
 artifact_prefix='crashes/path/'; Test unit written to crashes/path/crash-af14a70b
-stat::number_of_executed_units: 70
 ";
 
     fn sentence(log: &str) -> String {
@@ -98,18 +103,24 @@ stat::number_of_executed_units: 70
         assert!(!Report::read(CRASH).is_clean());
         assert_eq!(
             sentence(CRASH),
-            "path: 70 inputs reached 300 edges, and one broke the law: \
+            "path: 63 inputs reached 300 edges, and one broke the law: \
              crashes/path/crash-af14a70b (what it broke is at the end of path.log)."
         );
     }
 
     #[test]
     fn a_run_that_ended_early_is_no_success() {
-        for log in ["", "#63\tINITED cov: 300 ft: 800\n"] {
+        for (log, reached) in [
+            ("", "the run had only begun"),
+            (
+                "#63\tINITED cov: 300 ft: 800\n",
+                "63 inputs reached 300 edges",
+            ),
+        ] {
             assert!(!Report::read(log).is_clean());
             assert_eq!(
                 sentence(log),
-                "path: no inputs were counted, and the run did not come to its end: see path.log."
+                format!("path: {reached}, and the run did not come to its end: see path.log.")
             );
         }
     }

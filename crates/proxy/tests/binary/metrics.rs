@@ -1,8 +1,8 @@
 //! What a scrape is told: every name and label is in `docs/proxy-metrics.md`, and nothing else.
 
-use crate::common::program::{Proxy, SOON, ask, free, get};
+use crate::common::program::{CONFIG, Proxy, SOON, ask, free, get};
+use crate::common::rights::token;
 use crate::common::upstream::upstream;
-use crate::{CONFIG, token};
 use keelson_testbed::{Cluster, until};
 use std::collections::{BTreeMap, BTreeSet};
 
