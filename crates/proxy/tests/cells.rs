@@ -349,13 +349,13 @@ async fn a_configuration_that_cannot_be_read_changes_nothing_and_is_told() {
     assert_eq!(files.found(address).await, Found::Old);
     assert!(follower.loaded().borrow().last_error.is_some());
 
-    // What nobody would check is refused, not left out.
+    // Authorities that are not there are no reason to do without.
     let text = std::fs::read_to_string(files.at("required.yaml")).expect("a file");
     let text = text.replace("keyFile", "clientCAFile: ca.crt, keyFile");
     std::fs::write(files.at("config.yaml"), text).expect("a file");
     follower.look(&|_| (), Timestamp::now());
     let told = follower.loaded().borrow().last_error.clone();
-    assert!(told.is_some_and(|it| it.contains("remove tls.clientCAFile")));
+    assert!(told.is_some_and(|it| it.contains("the client CA file is missing")));
     assert_eq!(files.found(address).await, Found::Old);
 
     files.configure("required");

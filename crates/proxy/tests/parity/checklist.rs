@@ -259,7 +259,6 @@ async fn an_upstream_that_speaks_only_h2c_is_reached() {
 
 /// At the loudest level both write what they ask, and neither what a token says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "keelson-proxy does not write its reviews yet, so there is nothing it could mask"]
 async fn a_token_is_masked_at_the_loudest_level() {
     let stage = Stage::new("masking").await;
     for subject in BOTH {

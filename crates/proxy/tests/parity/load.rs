@@ -33,10 +33,14 @@ async fn a14_five_questions_a_second_there_and_as_many_as_there_are_here() {
     let ours = stage.plain(Subject::Keelson, "", &[]).await;
     let theirs = strangers(&reference, 25).await;
     let ours = strangers(&ours, 25).await;
+    let flags = ["--kube-api-qps=5", "--kube-api-burst=10"];
+    let restored = stage.plain(Subject::Keelson, "", &flags).await;
+    let restored = strangers(&restored, 25).await;
     // Ten at once and five a second: fifteen more take three seconds, however fast the machine.
     let throttled = Duration::from_millis(2800);
     assert!(theirs > throttled, "{theirs:?}");
     assert!(ours < throttled, "{ours:?}");
+    assert!(restored > throttled, "{restored:?}");
 }
 
 /// Sixteen requests at once, twice; how many connections the upstream saw.
