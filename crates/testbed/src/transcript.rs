@@ -53,11 +53,11 @@ impl Transcript {
         if std::env::var("KEELSON_TRANSCRIPTS").is_ok_and(|it| it == "write") {
             std::fs::write(&self.page, &happened).expect("a page that can be written");
         } else {
-            assert_eq!(
-                text,
-                happened,
-                "{} against what happens",
-                self.page.display()
+            let differing = text.lines().zip(happened.lines()).find(|(a, b)| a != b);
+            let page = self.page.display();
+            assert!(
+                text == happened,
+                "{page} is not what happens: {differing:?}"
             );
         }
         commands(&happened)

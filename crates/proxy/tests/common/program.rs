@@ -154,6 +154,15 @@ impl Proxy {
         get(self.health, "/metrics", "").expect("an answer")
     }
 
+    /// How often it has asked the API server, whatever came of it.
+    pub(crate) fn calls(&self, api: &str) -> u64 {
+        let metrics = self.metrics();
+        let series = format!("keelson_proxy_apiserver_requests_total{{api=\"{api}\"");
+        let counts = metrics.lines().filter(|line| line.starts_with(&series));
+        let numbers = counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+        numbers.sum()
+    }
+
     /// What it has said so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()

@@ -73,13 +73,9 @@ pub(crate) async fn ask(proxy: &Proxy, line: &str, token: &str) -> (u16, Duratio
 /// How often the program has called the API server, by its own count: calls that are refused or
 /// swallowed never reach the fault proxy's.
 pub(crate) fn calls(proxy: &Proxy) -> u64 {
-    counted(proxy, "keelson_proxy_apiserver_requests_total{")
-}
-
-/// The sum of a metric's series.
-pub(crate) fn counted(proxy: &Proxy, prefix: &str) -> u64 {
     let metrics = get(proxy.health, "/metrics", "").expect("metrics");
-    let series = metrics.lines().filter(|line| line.starts_with(prefix));
+    let name = "keelson_proxy_apiserver_requests_total{";
+    let series = metrics.lines().filter(|line| line.starts_with(name));
     let values = series.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
     values.sum()
 }

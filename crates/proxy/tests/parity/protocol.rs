@@ -176,10 +176,11 @@ fn refused() -> Group {
             answers(501, "Unsupported transfer encoding"),
             told(),
         ),
-        same(
+        differs(
             "a tunnel to somewhere else",
             "CONNECT node.example:80 HTTP/1.1\r\nHost: node.example:80\r\n\r\n".into(),
             refuses(404, "404 page not found\n"),
+            refuses(400, "Bad Request\n").header("connection", "close"),
         ),
         differs(
             "a query with a character that no URL has",

@@ -22,9 +22,6 @@ pub fn flags(data: &[u8]) {
     }
 }
 
-/// A way to write a flag and its value.
-type Spelling<'a> = &'a dyn Fn(&(String, String)) -> Vec<String>;
-
 /// In every spelling of a word.
 fn written_and_read(flags: &Flags, given: &Given) {
     // A list is CSV, which cannot hold every line end.
@@ -32,17 +29,7 @@ fn written_and_read(flags: &Flags, given: &Given) {
         return;
     }
     let pairs = written(flags, given);
-    let one = |(name, value): &(String, String)| vec![format!("--{name}={value}")];
-    let folded = |(name, value): &(String, String)| {
-        let name = name.replace('-', "_");
-        vec![format!("--{name}={value}")]
-    };
-    let two = |(name, value): &(String, String)| match bare(name) {
-        true => vec![format!("--{name}={value}")],
-        false => vec![format!("--{name}"), value.clone()],
-    };
-    let spellings: [Spelling<'_>; 3] = [&one, &folded, &two];
-    for spell in spellings {
+    for spell in [in_one_word, with_underscores, in_two_words] {
         let words: Vec<String> = pairs.iter().flat_map(spell).collect();
         let again = flags::parse(words.clone());
         let Ok(Invocation::Run(read, given_again)) = again else {
@@ -51,6 +38,21 @@ fn written_and_read(flags: &Flags, given: &Given) {
         assert_eq!(&given_again, given, "{words:?}");
         // As text: a number that is none is not equal to itself.
         assert_eq!(format!("{read:?}"), format!("{flags:?}"), "{words:?}");
+    }
+}
+
+fn in_one_word((name, value): &(String, String)) -> Vec<String> {
+    vec![format!("--{name}={value}")]
+}
+
+fn with_underscores((name, value): &(String, String)) -> Vec<String> {
+    vec![format!("--{}={value}", name.replace('-', "_"))]
+}
+
+fn in_two_words((name, value): &(String, String)) -> Vec<String> {
+    match bare(name) {
+        true => vec![format!("--{name}={value}")],
+        false => vec![format!("--{name}"), value.clone()],
     }
 }
 

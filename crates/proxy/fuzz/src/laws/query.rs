@@ -2,6 +2,9 @@
 
 use keelson_proxy::query::{Policy, Query, Unreadable};
 
+/// A name and its value, in bytes.
+type Pair = (Vec<u8>, Vec<u8>);
+
 /// The input is a query without its question mark.
 pub fn query(data: &[u8]) {
     let Some(raw) = super::text(data) else {
@@ -11,7 +14,7 @@ pub fn query(data: &[u8]) {
     let (pairs, lost) = read(raw);
     let texts: Vec<(String, String)> = pairs.iter().map(|(a, b)| (lossy(a), lossy(b))).collect();
     assert_eq!(query.pairs(), texts, "read otherwise than by Go");
-    let unlike = |(name, value): &(Vec<u8>, Vec<u8>)| {
+    let unlike = |(name, value): &Pair| {
         std::str::from_utf8(name).is_err() || std::str::from_utf8(value).is_err()
     };
     let altered = lost || pairs.iter().any(unlike);
@@ -37,14 +40,12 @@ fn nothing_hidden(forwarded: &str, checked: &[(String, String)]) {
     assert!(!lost, "{forwarded:?} has a part that Go drops");
     assert!(!forwarded.contains(';'), "{forwarded:?} has two readings");
     let bytes = |(name, value): &(String, String)| (name.clone().into(), value.clone().into());
-    let checked: Vec<(Vec<u8>, Vec<u8>)> = checked.iter().map(bytes).collect();
+    let checked: Vec<Pair> = checked.iter().map(bytes).collect();
     assert_eq!(pairs, checked, "{forwarded:?} is not what was checked");
 }
 
-type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
-
 /// The pairs Go's `url.ParseQuery` keeps, and whether it drops any.
-fn read(raw: &str) -> (Pairs, bool) {
+fn read(raw: &str) -> (Vec<Pair>, bool) {
     let mut pairs = Vec::new();
     let mut lost = false;
     for part in raw.split('&').filter(|part| !part.is_empty()) {
