@@ -5,12 +5,14 @@
 //! where nothing can have happened: a kept connection turns out to be closed before a byte of the
 //! request was written. Which requests come here, and with which headers, is decided before.
 
+mod body;
 mod dial;
 mod lease;
 
 pub use dial::{NotReached, Target};
 pub use lease::Leased;
 
+use body::Outgoing;
 use dial::Dialled;
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -62,12 +64,12 @@ struct Pool {
 #[derive(Debug, Default)]
 struct Kept {
     idle: Vec<Idle>,
-    shared: Option<http2::SendRequest<Incoming>>,
+    shared: Option<http2::SendRequest<Outgoing>>,
 }
 
 #[derive(Debug)]
 struct Idle {
-    sender: http1::SendRequest<Incoming>,
+    sender: http1::SendRequest<Outgoing>,
     since: Instant,
 }
 
@@ -113,6 +115,7 @@ impl Upstream {
 
     /// Forwards one request; the answer's body streams, and gives its connection back at its end.
     pub async fn send(&self, request: Request<Incoming>) -> Result<Response<Leased>, NotForwarded> {
+        let request = request.map(Outgoing);
         if let Some(shared) = self.pool.shared() {
             self.reused.fetch_add(1, Ordering::Relaxed);
             return multiplexed(shared, request).await;
@@ -155,8 +158,8 @@ impl Upstream {
 
     async fn try_on(
         &self,
-        mut sender: http1::SendRequest<Incoming>,
-        request: Request<Incoming>,
+        mut sender: http1::SendRequest<Outgoing>,
+        request: Request<Outgoing>,
     ) -> Result<Response<Leased>, Refused> {
         match sender.try_send_request(request).await {
             Ok(answer) => {
@@ -173,13 +176,13 @@ impl Upstream {
 
 enum Refused {
     /// Nothing was written: it can go elsewhere.
-    Unsent(Box<Request<Incoming>>),
+    Unsent(Box<Request<Outgoing>>),
     Failed(NotForwarded),
 }
 
 async fn multiplexed(
-    mut sender: http2::SendRequest<Incoming>,
-    request: Request<Incoming>,
+    mut sender: http2::SendRequest<Outgoing>,
+    request: Request<Outgoing>,
 ) -> Result<Response<Leased>, NotForwarded> {
     let answer = sender.send_request(request).await;
     let answer = answer.map_err(NotForwarded::NotAnswered)?;
@@ -191,7 +194,7 @@ impl Pool {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn shared(&self) -> Option<http2::SendRequest<Incoming>> {
+    fn shared(&self) -> Option<http2::SendRequest<Outgoing>> {
         let mut kept = self.kept();
         if kept
             .shared
@@ -204,7 +207,7 @@ impl Pool {
     }
 
     /// The connection given back last. One that is too old is older than all below it.
-    fn take(&self, idle_for: Duration) -> Option<http1::SendRequest<Incoming>> {
+    fn take(&self, idle_for: Duration) -> Option<http1::SendRequest<Outgoing>> {
         let mut kept = self.kept();
         let now = Instant::now();
         while let Some(idle) = kept.idle.pop() {
@@ -220,7 +223,7 @@ impl Pool {
     }
 
     /// A connection whose task has not yet seen the end of the answer is kept a moment later.
-    fn give_back(self: &Arc<Self>, mut sender: http1::SendRequest<Incoming>) {
+    fn give_back(self: &Arc<Self>, mut sender: http1::SendRequest<Outgoing>) {
         if sender.is_ready() {
             self.keep(sender);
         } else if !sender.is_closed() {
@@ -235,7 +238,7 @@ impl Pool {
         }
     }
 
-    fn keep(&self, sender: http1::SendRequest<Incoming>) {
+    fn keep(&self, sender: http1::SendRequest<Outgoing>) {
         let mut kept = self.kept();
         if kept.idle.len() < self.limit {
             kept.idle.push(Idle {

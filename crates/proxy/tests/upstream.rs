@@ -5,7 +5,7 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1 as server;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use keelson_proxy::upstream::{Limits, Target, Upstream};
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 
 /// What the upstream has seen.
@@ -231,4 +232,40 @@ async fn an_upstream_that_is_not_there_is_named() {
     drop(listener);
     let front = front(Arc::new(Upstream::new(to(address), Limits::default()))).await;
     get(front, "/").await.expect_err("nobody is there");
+}
+
+/// An upstream of HTTP/2 that answers with the names of the trailers it got.
+async fn trailed() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = service_fn(async |request: Request<Incoming>| {
+                let body = request.into_body().collect().await.expect("a body");
+                let trailers = body.trailers().cloned().unwrap_or_default();
+                let said = format!("{:?} {:?}", body.to_bytes(), trailers);
+                Ok::<_, Infallible>(Response::new(Full::<Bytes>::from(said)))
+            });
+            let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            tokio::spawn(server.serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn trailers_of_a_request_stay_behind_with_http2_too() {
+    let address = trailed().await;
+    let target = Target::H2c {
+        host: address.ip().to_string(),
+        port: address.port(),
+    };
+    let front = front(Arc::new(Upstream::new(target, Limits::default()))).await;
+    let mut stream = TcpStream::connect(front).await.expect("the front");
+    let request = "POST / HTTP/1.1\r\nHost: node\r\nConnection: close\r\nTrailer: x-remote-user\r\n\
+                   Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx-remote-user: admin\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut said = String::new();
+    stream.read_to_string(&mut said).await.expect("an answer");
+    assert!(said.ends_with("b\"hello\" {}"), "{said}");
 }

@@ -1,6 +1,6 @@
 //! Making one connection to the upstream: by TCP, with or without TLS, or by a socket file.
 
-use hyper::body::Incoming;
+use super::body::Outgoing;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::ClientConfig;
@@ -84,8 +84,8 @@ pub enum NotReached {
 
 /// A connection that is ready for requests.
 pub(super) enum Dialled {
-    Alone(http1::SendRequest<Incoming>),
-    Shared(http2::SendRequest<Incoming>),
+    Alone(http1::SendRequest<Outgoing>),
+    Shared(http2::SendRequest<Outgoing>),
 }
 
 impl Target {

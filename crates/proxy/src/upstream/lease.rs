@@ -3,6 +3,7 @@
 //! A body that is dropped early takes its connection with it: what is left on it belongs to nobody.
 
 use super::Pool;
+use super::body::Outgoing;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::SendRequest;
 use std::pin::Pin;
@@ -13,11 +14,11 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub(super) struct Lease {
     pool: Weak<Pool>,
-    sender: SendRequest<Incoming>,
+    sender: SendRequest<Outgoing>,
 }
 
 impl Lease {
-    pub(super) fn new(pool: Weak<Pool>, sender: SendRequest<Incoming>) -> Self {
+    pub(super) fn new(pool: Weak<Pool>, sender: SendRequest<Outgoing>) -> Self {
         Self { pool, sender }
     }
 
