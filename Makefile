@@ -7,6 +7,9 @@ SOAK_ROUNDS ?= 10
 # How long each fuzz target runs, and which of them; none named is all.
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?=
+# Of every number of a bench: rounds, and seconds of load in each.
+ROUNDS ?= 7
+SECONDS ?= 2
 # Random tests draw the same cases in every `make test`, so that a change that did not cause a
 # failure does not meet one; `make soak` draws new ones.
 SEED ?= 20261115
@@ -15,7 +18,7 @@ SEED ?= 20261115
 
 .PHONY: help
 help: ## Show these lines
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: up
 up: ## Start a real one-machine Kubernetes with Keelson's types in it
@@ -67,5 +70,10 @@ images: ## Write the container images (pause and a test image so far) to target/
 	$(TESTBED) images
 
 .PHONY: bench
-bench: ## Measure against the peers
-	@echo "There is nothing to measure yet: the first bench comes with keelson-proxy, against kube-rbac-proxy, nginx and raw hyper."
+bench: bench-proxy ## Measure against the peers
+
+.PHONY: bench-proxy
+bench-proxy: ## Measure keelson-proxy against nginx, raw hyper and kube-rbac-proxy (QUICK=1: two minutes)
+	$(CARGO) build --release --locked --package keelson-proxy
+	$(CARGO) build --release --locked --package keelson-raw-hyper
+	$(CARGO) run --quiet --locked --package keelson-bench -- $(if $(QUICK),--quick,--rounds $(ROUNDS) --seconds $(SECONDS))

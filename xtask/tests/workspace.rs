@@ -83,6 +83,15 @@ fn the_testbed_is_for_tests_only() {
 }
 
 #[test]
+fn the_benches_may_stand_on_the_testbed() {
+    let workspace = of(&[
+        ("keelson-bench", &[("keelson-testbed", Kind::Normal)]),
+        ("keelson-testbed", &[]),
+    ]);
+    assert_eq!(violations(&workspace), Vec::<String>::new());
+}
+
+#[test]
 fn a_crate_without_a_row_is_asked_for_one() {
     let workspace = of(&[("keelson-helper", &[])]);
     assert_eq!(

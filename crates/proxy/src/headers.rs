@@ -10,6 +10,7 @@ mod hop;
 mod identity;
 mod upgrade;
 
+use std::io::Write;
 use std::net::IpAddr;
 
 use http::HeaderMap;
@@ -146,7 +147,8 @@ fn drop_credential(headers: &mut HeaderMap, policy: &Policy, caller: Caller<'_>)
 }
 
 fn add_client(headers: &mut HeaderMap, policy: ForwardedFor, client: IpAddr) {
-    let mut line = Vec::new();
+    // Room for an address, so that the line grows for those that name several alone.
+    let mut line = Vec::with_capacity(48);
     match policy {
         ForwardedFor::Off => return,
         ForwardedFor::Replace => {}
@@ -158,7 +160,9 @@ fn add_client(headers: &mut HeaderMap, policy: ForwardedFor, client: IpAddr) {
         }
     }
     // A v4 client of a v6 socket is a v4 client.
-    line.extend_from_slice(client.to_canonical().to_string().as_bytes());
+    if write!(line, "{}", client.to_canonical()).is_err() {
+        return;
+    }
     if let Ok(value) = HeaderValue::from_bytes(&line) {
         headers.insert(X_FORWARDED_FOR, value);
     }

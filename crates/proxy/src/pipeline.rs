@@ -24,9 +24,11 @@ use crate::upstream::{Leased, Upstream};
 use arc_swap::ArcSwap;
 use forwarding::{Ways, forwarded};
 use http::header::{CONNECTION, HOST};
-use http::{HeaderValue, Method, Request, Response, Version};
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Method, Request, Response, Uri, Version};
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 use trail::Trail;
@@ -132,8 +134,10 @@ impl Pipeline {
     ) -> Result<Response<AnswerBody>, Outcome> {
         self.refuse_options_star(&request)?;
         let policy = self.policy.load_full();
-        let raw_path = request.uri().path().to_owned();
-        let path = match path::read(&raw_path, self.habits.paths) {
+        // Shares the request's bytes; the path outlives the request it came with.
+        let target = request.uri().path_and_query().cloned();
+        let raw_path = target.as_ref().map_or("", PathAndQuery::path);
+        let path = match path::read(raw_path, self.habits.paths) {
             Err(_) => return Err(Outcome::Ambiguous),
             Ok(Reading::Redirect(to)) => return Err(redirect(&request, to)),
             Ok(Reading::Clean(path)) => path,
@@ -247,13 +251,7 @@ impl Pipeline {
             None => Ok(raw.into()),
         };
         let query = query.map_err(|_| Outcome::Malformed)?;
-        let path = self.target.path(request.uri().path());
-        let query = query::joined(&self.target.query, &query);
-        let uri = match query.is_empty() {
-            true => path.parse(),
-            false => format!("{path}?{query}").parse(),
-        };
-        let uri: http::Uri = uri.map_err(|_| Outcome::Ambiguous)?;
+        let uri = self.uri(request.uri(), &query)?;
         let host = forwarding::host(&request, &self.target.place);
         let http1 = request.version() <= Version::HTTP_11;
         let told = headers::forward(
@@ -283,6 +281,23 @@ impl Pipeline {
         self.counts.forwarded(took);
         trail.upstream = Some(took);
         answer
+    }
+
+    /// Where the upstream gets it: the client's own words where nothing is added to them, and written
+    /// anew otherwise.
+    fn uri(&self, asked: &Uri, query: &str) -> Result<Uri, Outcome> {
+        let path = self.target.path(asked.path());
+        let joined = query::joined(&self.target.query, query);
+        let same = matches!((&path, &joined), (Cow::Borrowed(_), Cow::Borrowed(joined))
+            if *joined == asked.query().unwrap_or_default());
+        if let Some(words) = asked.path_and_query().filter(|_| same) {
+            return Ok(words.clone().into());
+        }
+        let uri = match joined.is_empty() {
+            true => path.parse(),
+            false => format!("{path}?{joined}").parse(),
+        };
+        uri.map_err(|_| Outcome::Ambiguous)
     }
 
     fn refuse_options_star(&self, request: &Request<Incoming>) -> Result<(), Outcome> {

@@ -132,6 +132,14 @@ impl Upstream {
             };
         }
         self.dialled.fetch_add(1, Ordering::Relaxed);
+        // Boxed: a request that finds a connection is not to carry the room that making one takes.
+        Box::pin(self.send_on_new(request)).await
+    }
+
+    async fn send_on_new(
+        &self,
+        request: Request<Outgoing>,
+    ) -> Result<Response<Leased>, NotForwarded> {
         match self.target.dial(self.limits.connect).await? {
             Dialled::Shared(sender) => {
                 self.pool.kept().shared = Some(sender.clone());

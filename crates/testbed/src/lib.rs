@@ -47,6 +47,7 @@ pub use cluster::{Cluster, Size};
 pub use enclosure::MASKED_SYSCTLS;
 pub use error::Error;
 pub use node::{NON_ROOT, Pods};
+pub use packages::provide_bench_tools;
 pub use peers::{Peer, peer};
 pub use pki::{Authority, Identity};
 pub use process::Process;

@@ -39,6 +39,19 @@ pub(crate) const PODS: &[Need] = &[
     need("dbus-daemon", "dbus"),
 ];
 
+/// What the benches load servers with, and measure beside ours.
+const BENCH: &[Need] = &[
+    need("wrk", "wrk"),
+    need("h2load", "nghttp2-client"),
+    need("nginx", "nginx-light"),
+    need("setpriv", "util-linux"),
+];
+
+/// Makes sure that the programs of the benches are there.
+pub fn provide_bench_tools() -> Result<(), Error> {
+    provide(BENCH)
+}
+
 /// Refuses anyone but root, in the words of the command that was typed.
 pub(crate) fn require_root() -> Result<(), Error> {
     if nix::unistd::geteuid().is_root() {

@@ -146,7 +146,8 @@ impl<K: Key, R: Reviewer> Engine<K, R> {
         }
         self.0.counters.misses.add();
         let outcome = match inquiry() {
-            Ok(inquiry) => self.ask(key, source, inquiry, now).await,
+            // Boxed: a hit is not to carry the room that a question takes.
+            Ok(inquiry) => Box::pin(self.ask(key, source, inquiry, now)).await,
             Err(refusal) => Err(refusal),
         };
         self.count(&outcome);

@@ -10,10 +10,12 @@ use super::upgrade::requested_upgrade;
 
 /// The bearer token of the first `Authorization` line: the second word, single blanks apart.
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let line = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
-    let mut words = line.splitn(3, ' ');
-    let scheme = words.next()?;
-    let token = words.next()?;
+    // A value has no control bytes, so this is what `to_str` admits, in a fraction of its time: the
+    // line is as long as a token, and read for every request.
+    let line = headers.get(AUTHORIZATION)?.as_bytes();
+    let line = line.is_ascii().then(|| std::str::from_utf8(line).ok())??;
+    let (scheme, rest) = line.trim().split_once(' ')?;
+    let token = rest.split_once(' ').map_or(rest, |(token, _)| token);
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 

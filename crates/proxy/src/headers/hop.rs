@@ -21,16 +21,22 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 /// Removes what `Connection` names and what is hop-by-hop by definition, from requests and responses
 /// alike. An offer of trailers is renewed: we carry them.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    let trailers = lists_token(headers, &TE, "trailers");
-    if headers.contains_key(CONNECTION) {
-        let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
-            .filter_map(|name| HeaderName::from_bytes(name).ok())
-            .collect();
-        for name in named {
-            headers.remove(name);
-        }
+    // Comparing the names there are is cheaper than looking for each that might be.
+    let listed: Vec<&[u8]> = tokens(headers, &CONNECTION).collect();
+    let named = |name: &HeaderName| {
+        let mut listed = listed.iter();
+        listed.any(|token| token.eq_ignore_ascii_case(name.as_ref()))
+    };
+    let leaving: Vec<HeaderName> = headers
+        .keys()
+        .filter(|name| HOP_BY_HOP.contains(name) || named(name))
+        .cloned()
+        .collect();
+    if leaving.is_empty() {
+        return;
     }
-    for name in &HOP_BY_HOP {
+    let trailers = lists_token(headers, &TE, "trailers");
+    for name in leaving {
         headers.remove(name);
     }
     if trailers {

@@ -136,12 +136,16 @@ impl IdentityHeaders {
         if let (Conflict::Reject, Some(group)) = (self.conflict, ambiguous.first()) {
             return Err(NotTold::Ambiguous(group.clone()));
         }
-        let told: Vec<&str> = groups
-            .iter()
-            .filter(|group| !ambiguous.contains(group))
-            .map(String::as_str)
-            .collect();
-        headers.insert(&self.groups, value(&told.join(&self.separator), "group")?);
+        let room = groups.iter().map(|it| it.len() + self.separator.len());
+        let mut told = String::with_capacity(room.sum());
+        let mut first = true;
+        for group in groups.iter().filter(|group| !ambiguous.contains(group)) {
+            if !std::mem::take(&mut first) {
+                told.push_str(&self.separator);
+            }
+            told.push_str(group);
+        }
+        headers.insert(&self.groups, value(&told, "group")?);
         Ok(ambiguous)
     }
 }

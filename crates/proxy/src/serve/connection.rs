@@ -6,6 +6,7 @@ use super::sensed::{Awaited, Sensed};
 use super::{Mode, Posture, Respond, Tunnels};
 use crate::outcome::PLAIN_HTTP_TO_TLS;
 use crate::x509::Presented;
+use futures::stream::{FuturesUnordered, StreamExt};
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -202,10 +203,13 @@ impl Visit {
         shut: impl FnOnce(Pin<&mut C>),
         dismissed: impl Future<Output = ()>,
     ) {
-        let (mut connection, mut dismissed) = (pin!(connection), pin!(dismissed));
+        let mut connection = pin!(connection);
+        // In a set of its own it is looked at when it has something to say, not at every byte.
+        let mut dismissed = pin!(FuturesUnordered::from_iter([dismissed]));
         let over = tokio::select! {
+            biased;
             over = self.watch(connection.as_mut()) => over,
-            () = dismissed.as_mut() => Over::Dismissed,
+            _ = dismissed.next() => Over::Dismissed,
         };
         let farewell = self.limits.farewell;
         match over {
@@ -213,14 +217,14 @@ impl Visit {
             Over::Ended => {
                 tokio::select! {
                     () = self.tunnels.over() => {}
-                    () = dismissed => drop(timeout(farewell, self.tunnels.over()).await),
+                    _ = dismissed.next() => drop(timeout(farewell, self.tunnels.over()).await),
                 }
             }
             Over::Overdue(Overdue::Later) => {
                 shut(connection.as_mut());
                 tokio::select! {
                     () = self.linger(connection.as_mut()) => {}
-                    () = dismissed => drop(timeout(farewell, connection).await),
+                    _ = dismissed.next() => drop(timeout(farewell, connection).await),
                 }
             }
             Over::Dismissed => {

@@ -1,0 +1,248 @@
+//! How each column is started, on which processors, and where it listens. Each process serves all
+//! protocols at once, so that one process is measured in all rows.
+
+use crate::cases::{Column, Protocol};
+use crate::place::{Processors, released};
+use crate::{nginx, process};
+use anyhow::{Context, anyhow};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::ffi::OsString;
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a peer may take until it listens, and until it ends.
+const SOON: Duration = Duration::from_secs(20);
+
+/// Ports, by what is spoken there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doors {
+    pub(crate) plain: u16,
+    pub(crate) tls: u16,
+    pub(crate) h2c: u16,
+}
+
+impl Doors {
+    /// Where a client of this protocol goes.
+    pub(crate) fn of(self, protocol: Protocol) -> u16 {
+        match protocol {
+            Protocol::Http1 => self.plain,
+            Protocol::TlsHttp1 | Protocol::TlsHttp2 => self.tls,
+            Protocol::H2c => self.h2c,
+        }
+    }
+
+    /// Three ports nobody has.
+    pub(crate) fn free() -> anyhow::Result<Self> {
+        let sockets = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+        let mut ports = [0; 3];
+        for (port, socket) in ports.iter_mut().zip(sockets) {
+            *port = socket.and_then(|it| it.local_addr())?.port();
+        }
+        let [plain, tls, h2c] = ports;
+        Ok(Self { plain, tls, h2c })
+    }
+}
+
+/// Everything that a column needs to be started.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// Configurations, keys and logs.
+    pub(crate) folder: PathBuf,
+    pub(crate) processors: Processors,
+    /// Where the upstream listens, plaintext.
+    pub(crate) upstream: u16,
+}
+
+/// A column that runs. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    child: Child,
+    pub(crate) doors: Doors,
+    /// From the start to the first connection it took.
+    pub(crate) listening_after: Duration,
+}
+
+impl Peer {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
+        process::cpu_time(self.pid())
+    }
+
+    pub(crate) fn resident(&self) -> anyhow::Result<u64> {
+        process::resident(self.pid())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // nginx tells its worker only when it is asked to end, not when it is killed.
+        let _ = kill(Pid::from_raw(self.pid().cast_signed()), Signal::SIGTERM);
+        let until = Instant::now() + SOON;
+        while Instant::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// kube-rbac-proxy, built from its published module where that has not been done.
+pub(crate) fn kube_rbac_proxy() -> anyhow::Result<PathBuf> {
+    Ok(keelson_testbed::peer(keelson_testbed::Peer::KubeRbacProxy)?)
+}
+
+impl Stage {
+    /// Starts the upstream.
+    pub(crate) fn start_upstream(&self, doors: Doors) -> anyhow::Result<Peer> {
+        let page = nginx::upstream(&self.folder, doors);
+        let words = self.nginx("upstream", &page)?;
+        self.start("upstream", &words, &[], doors, &self.processors.upstream)
+    }
+
+    /// Starts a column; those that ask an API server find it with the kubeconfig.
+    pub(crate) fn start_column(&self, column: Column, kubeconfig: &Path) -> anyhow::Result<Peer> {
+        let mut doors = Doors::free()?;
+        let own = &self.processors.proxy;
+        match column {
+            Column::Direct => anyhow::bail!("the upstream is not started as a column"),
+            Column::Nginx => {
+                let page = nginx::proxy(&self.folder, doors, self.upstream);
+                self.start("nginx", &self.nginx("nginx", &page)?, &[], doors, own)
+            }
+            Column::RawHyper => {
+                doors.h2c = doors.plain;
+                let mut words = vec![released("raw-hyper")?.into()];
+                words.extend(Self::flags([
+                    format!("--plain=127.0.0.1:{}", doors.plain),
+                    format!("--tls=127.0.0.1:{}", doors.tls),
+                    format!("--certificate={}/tls.crt", self.folder.display()),
+                    format!("--key={}/tls.key", self.folder.display()),
+                    format!("--upstream=127.0.0.1:{}", self.upstream),
+                ]));
+                self.start("raw-hyper", &words, &[], doors, own)
+            }
+            Column::Ours => {
+                doors.h2c = doors.plain;
+                let mut words = vec![released("keelson-proxy")?.into()];
+                words.extend(self.guard(doors, kubeconfig));
+                self.start("keelson-proxy", &words, &[], doors, own)
+            }
+            Column::ReferenceOne | Column::ReferenceTwo => {
+                doors.h2c = doors.plain;
+                let (threads, on) = match column {
+                    Column::ReferenceOne => ("1", own),
+                    _ => ("2", &self.processors.wide),
+                };
+                let mut words = vec![kube_rbac_proxy()?.into()];
+                words.extend(self.guard(doors, kubeconfig));
+                let name = format!("kube-rbac-proxy-{threads}");
+                self.start(&name, &words, &[("GOMAXPROCS", threads)], doors, on)
+            }
+        }
+    }
+
+    /// The flags both authorizing proxies take, word for word.
+    fn guard(&self, doors: Doors, kubeconfig: &Path) -> Vec<OsString> {
+        let folder = self.folder.display();
+        Self::flags([
+            format!("--insecure-listen-address=127.0.0.1:{}", doors.plain),
+            format!("--secure-listen-address=127.0.0.1:{}", doors.tls),
+            format!("--tls-cert-file={folder}/tls.crt"),
+            format!("--tls-private-key-file={folder}/tls.key"),
+            format!("--upstream=http://127.0.0.1:{}/", self.upstream),
+            format!("--config-file={folder}/config.yaml"),
+            format!("--kubeconfig={}", kubeconfig.display()),
+            "--auth-header-fields-enabled=true".to_owned(),
+            "--v=0".to_owned(),
+        ])
+    }
+
+    fn flags<const N: usize>(words: [String; N]) -> Vec<OsString> {
+        words.map(OsString::from).into()
+    }
+
+    fn nginx(&self, name: &str, page: &str) -> anyhow::Result<Vec<OsString>> {
+        let file = self.folder.join(format!("{name}.conf"));
+        std::fs::write(&file, page)?;
+        Ok(vec!["nginx".into(), "-c".into(), file.into()])
+    }
+
+    fn start(
+        &self,
+        name: &str,
+        words: &[OsString],
+        environment: &[(&str, &str)],
+        doors: Doors,
+        on: &[usize],
+    ) -> anyhow::Result<Peer> {
+        let log = self.folder.join(format!("{name}.out"));
+        let (out, err) = (
+            File::create(&log)?,
+            File::options().append(true).open(&log)?,
+        );
+        let (program, words) = words.split_first().context("a program")?;
+        // A bench that is killed takes its peers with it.
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "TERM", "--"])
+            .arg(program)
+            .args(words)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err);
+        let started = Instant::now();
+        let child = on_processors(on, &self.processors.load, || command.spawn())?
+            .with_context(|| format!("{name} could not be started"))?;
+        let mut peer = Peer {
+            child,
+            doors,
+            listening_after: Duration::ZERO,
+        };
+        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        for port in [doors.plain, doors.tls, doors.h2c] {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            while TcpStream::connect(address).is_err() {
+                if let Some(status) = peer.child.try_wait()? {
+                    anyhow::bail!("{name} ended ({status}): {}", said());
+                }
+                anyhow::ensure!(
+                    started.elapsed() < SOON,
+                    "{name} does not listen at {address} after {SOON:?}: {}",
+                    said()
+                );
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+        peer.listening_after = started.elapsed();
+        Ok(peer)
+    }
+}
+
+/// Does something on these processors; a process started by it stays there.
+fn on_processors<T>(on: &[usize], back: &[usize], act: impl FnOnce() -> T) -> anyhow::Result<T> {
+    stay_on(on)?;
+    let done = act();
+    stay_on(back)?;
+    Ok(done)
+}
+
+/// Keeps this thread, and all it starts from now on, on these processors.
+pub(crate) fn stay_on(processors: &[usize]) -> anyhow::Result<()> {
+    let mut set = CpuSet::new();
+    for processor in processors {
+        set.set(*processor)?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set).context("the processors could not be chosen")
+}
