@@ -4,7 +4,7 @@
 use crate::cases::{Column, Protocol};
 use crate::place::{Processors, released};
 use crate::{nginx, process};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
