@@ -24,6 +24,7 @@ mod task;
 
 pub use answer::BadAnswer;
 pub use answer::{ErrorResponse, NodeIdResponse, Readiness, StatusResponse, TaskSubmitResponse};
+pub use keelson_api::task::TaskType;
 pub use openapi::document as openapi;
 pub use request::{Refusal, Submission, TaskRequest};
 pub use result::{Failure, NoopReason, ResetDataResult, SnapshotUploadResult, TaskResult};
