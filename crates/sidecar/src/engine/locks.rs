@@ -1,0 +1,29 @@
+//! One lock each for data, configuration and process, so that two tasks never write one thing.
+
+use super::policy::Lock;
+use std::sync::Arc;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// The three locks.
+#[derive(Debug, Default)]
+pub struct Locks {
+    data: Arc<Mutex<()>>,
+    configuration: Arc<Mutex<()>>,
+    process: Arc<Mutex<()>>,
+}
+
+/// A lock that is held; it is given back when this goes.
+#[derive(Debug)]
+pub struct Held(#[allow(dead_code, reason = "held, not read")] OwnedMutexGuard<()>);
+
+impl Locks {
+    /// Waits for one lock. Who takes several takes them in the order of [`Lock`].
+    pub async fn take(&self, lock: Lock) -> Held {
+        let lock = match lock {
+            Lock::Data => &self.data,
+            Lock::Configuration => &self.configuration,
+            Lock::Process => &self.process,
+        };
+        Held(Arc::clone(lock).lock_owned().await)
+    }
+}

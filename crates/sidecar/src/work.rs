@@ -1,0 +1,71 @@
+//! What a task is given to work with, and what it gives back.
+//!
+//! A task knows nothing of the engine: it reports progress, looks whether it is to stop, and ends with
+//! a result or a [`Trouble`]. Whether a trouble is worth another try is part of it, because only the
+//! task knows.
+
+use serde_json::Value;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// What came of a task: what it brings back, if anything.
+pub type Done = Result<Option<Value>, Trouble>;
+
+/// Why a task failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{task}: {what}{}", hint.map(|hint| format!(" [hint: {hint}]")).unwrap_or_default())]
+pub struct Trouble {
+    /// The task's type.
+    pub task: &'static str,
+    /// What was being done, in a word or two.
+    pub operation: &'static str,
+    /// What is wrong, where.
+    pub what: String,
+    /// What to do about it.
+    pub hint: Option<&'static str>,
+    /// Whether trying again may help.
+    pub retryable: bool,
+}
+
+/// One execution of a task.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Cancelled when the task is deleted or the sidecar ends.
+    pub cancel: CancellationToken,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+/// How far a long task is; shown in the task's result while it runs, in metrics and in the log.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<Mutex<Amount>>);
+
+/// Bytes done, and of how many where that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Bytes done.
+    pub bytes: u64,
+    /// Bytes to do.
+    pub total: Option<u64>,
+}
+
+impl Progress {
+    /// Says how many bytes there are.
+    pub fn expect(&self, total: u64) {
+        self.with(|amount| amount.total = Some(total));
+    }
+
+    /// Says that so many bytes more are done.
+    pub fn advance(&self, bytes: u64) {
+        self.with(|amount| amount.bytes += bytes);
+    }
+
+    /// How far it is now.
+    pub fn amount(&self) -> Amount {
+        self.with(|amount| *amount)
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Amount) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
