@@ -29,7 +29,7 @@ use clap::Parser;
 use fresh::GUARDS;
 use peers::{Doors, Stage};
 use place::Processors;
-use results::{Results, Run};
+use results::{Footprint, Results, Run};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -50,7 +50,7 @@ struct Arguments {
     /// Two minutes instead of twenty; the numbers decide nothing.
     #[arg(long)]
     quick: bool,
-    /// Only steady rows whose id starts with this; nothing is written down.
+    /// Only steady rows whose id starts with this, or `footprint`; nothing is written down.
     #[arg(long)]
     only: Option<String>,
     /// Start everything, say where it is, and wait for Ctrl-C: for a profiler.
@@ -140,8 +140,13 @@ async fn bench(arguments: &Arguments, processors: Processors, count: usize) -> a
     for case in CASES.iter().filter(wanted) {
         steady.push(field.measure(case).await?);
     }
-    if arguments.only.is_some() {
-        return Ok(());
+    match arguments.only.as_deref() {
+        Some("footprint") => {
+            footprints(&plan, &world, &stage).await?;
+            return Ok(());
+        }
+        Some(_) => return Ok(()),
+        None => {}
     }
     let upstream = field.peers;
     let mut results = Results {
@@ -203,6 +208,13 @@ async fn about_tokens(
     if let Some(during) = plan.expiry {
         results.expiry = fresh::expiry(world, stage, 16, during).await?;
     }
+    results.footprint = footprints(plan, world, stage).await?;
+    Ok(())
+}
+
+/// What it takes for each of the guards to be there.
+async fn footprints(plan: &Plan, world: &World, stage: &Stage) -> anyhow::Result<Vec<Footprint>> {
+    let mut all = Vec::new();
     for column in GUARDS {
         let shown = match column {
             Column::Ours => plan.fill,
@@ -210,10 +222,9 @@ async fn about_tokens(
         };
         tell(&format!("{shown} tokens for {}", column.title()));
         let tokens = world.tokens(shown).await?;
-        let found = footprint::footprint(world, stage, column, &tokens, plan.during).await?;
-        results.footprint.push(found);
+        all.push(footprint::footprint(world, stage, column, &tokens, plan.during).await?);
     }
-    Ok(())
+    Ok(all)
 }
 
 /// Writes results, document and chart.

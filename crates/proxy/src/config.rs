@@ -10,7 +10,7 @@ mod hash;
 mod nearest;
 mod scalar;
 mod schema;
-mod yaml;
+pub(crate) mod yaml;
 
 pub use nearest::nearest;
 pub use scalar::Scalar;

@@ -4,14 +4,14 @@
 //! Bytes in, a verdict out. Sending, retrying and remembering are done elsewhere.
 
 mod access;
+mod extra;
 mod token;
 
 pub use access::{AccessVerdict, access_request, access_verdict};
+pub use extra::Extra;
 pub use token::{
     Audiences, TokenVerdict, masked_answer, masked_token_request, token_request, token_verdict,
 };
-
-use std::collections::BTreeMap;
 
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -45,7 +45,7 @@ pub struct Identity {
     pub groups: Vec<String>,
     /// Pod, node, credential and the like.
     #[serde(deserialize_with = "null_is_default")]
-    pub extra: BTreeMap<String, Vec<String>>,
+    pub extra: Extra,
 }
 
 impl Identity {

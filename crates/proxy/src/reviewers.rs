@@ -31,7 +31,8 @@ pub enum Login {
 
 impl Login {
     /// The login of this one.
-    pub fn known(identity: Identity, keys: &Keys) -> Self {
+    pub fn known(mut identity: Identity, keys: &Keys) -> Self {
+        identity.groups.shrink_to_fit();
         let Identity {
             user,
             uid,
@@ -60,7 +61,7 @@ impl Answer for Login {
             Self::Known { identity, .. } => {
                 let groups: usize = identity.groups.iter().map(|it| it.len() + 24).sum();
                 let extra = identity.extra.iter().map(|(key, values)| {
-                    key.len() + 96 + values.iter().map(|it| it.len() + 24).sum::<usize>()
+                    key.len() + 48 + values.iter().map(|it| it.len() + 24).sum::<usize>()
                 });
                 size_of::<Identity>()
                     + identity.user.len()

@@ -5,6 +5,7 @@
 
 use super::credentials::{Credentials, NotAuthenticated, Program, Source, Token};
 use super::place::{Pem, Place};
+use crate::config::yaml;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rustls::pki_types::ServerName;
@@ -122,7 +123,8 @@ pub(super) fn in_cluster() -> Result<(Place, Credentials), NotConfigured> {
 
 /// The client a kubeconfig describes; its relative paths are beside the file.
 pub(super) fn parse(text: &str, beside: &Path) -> Result<(Place, Credentials), NotConfigured> {
-    let file: File = serde_saphyr::from_str(text)
+    let file = yaml::texts(text).map_err(NotConfigured::NotReadable)?;
+    let file: File = serde_json::from_value(file)
         .map_err(|error| NotConfigured::NotReadable(error.to_string()))?;
     let context = named(&file.contexts, &file.current_context, "context")?;
     let cluster = named(&file.clusters, &context.cluster, "cluster")?;
@@ -259,6 +261,19 @@ mod tests {
         );
         assert!(place.identity.is_some());
         assert_eq!((place.host.as_str(), place.port), ("api.example", 6443));
+    }
+
+    #[test]
+    fn a_name_may_look_like_a_number_and_nothing_is_nothing() {
+        let text = "current-context: 007\ncontexts: [{name: 007, context: {cluster: 1e3, user: ~}}]\n\
+                    clusters: [{name: 1e3, cluster: {server: https://x, certificate-authority: ca}}]\n\
+                    users: [{name: '', user: {token: 12.50}}]\n";
+        let refused = parse(text, Path::new("/")).expect_err("a user");
+        assert!(refused.to_string().contains("null"), "{refused}");
+        let text = text.replace("user: ~", "user: ''");
+        let (place, credentials) = parse(&text, Path::new("/")).expect("a client");
+        assert_eq!(place.host, "x");
+        drop(credentials);
     }
 
     #[test]

@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 
-use super::scalar::Scalar;
+use super::scalar::{Resolved, Scalar};
 
 /// A node and where it starts.
 #[derive(Clone, Debug)]
@@ -38,6 +38,15 @@ pub(super) fn parse(text: &str) -> Result<Option<Node>, String> {
             (Event::StreamEnd, _) => return Ok(None),
             _ => {}
         }
+    }
+}
+
+/// The first document for a reader that wants texts, yes or no and nothing: numbers stay the text
+/// they are, since a name may look like one.
+pub(crate) fn texts(text: &str) -> Result<serde_json::Value, String> {
+    match parse(text)? {
+        Some(node) => node.texts(),
+        None => Ok(serde_json::Value::Null),
     }
 }
 
@@ -170,6 +179,27 @@ fn broken(error: &ScanError) -> String {
 }
 
 impl Node {
+    fn texts(self) -> Result<serde_json::Value, String> {
+        Ok(match self.value {
+            Value::Scalar(scalar) => match scalar.resolve() {
+                Err(problem) => return Err(format!("line {}: {problem}", self.line)),
+                Ok(Resolved::Null) => serde_json::Value::Null,
+                Ok(Resolved::Bool(value)) => value.into(),
+                Ok(Resolved::Int(_) | Resolved::Float(_)) => scalar.text.into(),
+                Ok(Resolved::Text(text)) => text.into(),
+            },
+            Value::List(items) => {
+                let items = items.into_iter().map(Node::texts);
+                serde_json::Value::Array(items.collect::<Result<_, _>>()?)
+            }
+            Value::Map(entries) => {
+                let entries = entries.into_iter();
+                let entries = entries.map(|(key, node)| Ok((key, node.texts()?)));
+                serde_json::Value::Object(entries.collect::<Result<_, String>>()?)
+            }
+        })
+    }
+
     fn size(&self) -> usize {
         match &self.value {
             Value::Scalar(_) => 1,

@@ -6,7 +6,6 @@
 
 use aws_lc_rs::{hmac, rand::SystemRandom};
 use std::{
-    collections::BTreeMap,
     fmt,
     hash::{Hash, Hasher},
 };
@@ -79,7 +78,7 @@ impl Keys {
         user: &str,
         uid: &str,
         groups: &[impl AsRef<str>],
-        extra: &BTreeMap<String, Vec<String>>,
+        extra: &[(String, Vec<String>)],
     ) -> Digest {
         let mut transcript = self.transcript(Use::Identity);
         transcript.text(user);
@@ -153,7 +152,7 @@ mod tests {
 
     const NONE: [&str; 0] = [];
 
-    fn extra(pairs: &[(&str, &[&str])]) -> BTreeMap<String, Vec<String>> {
+    fn extra(pairs: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
         let owned = |values: &[&str]| values.iter().map(ToString::to_string).collect();
         pairs
             .iter()
@@ -164,7 +163,7 @@ mod tests {
     #[test]
     fn the_same_question_has_the_same_key_and_every_other_another() {
         let keys = Keys::random().unwrap();
-        let no_extra = BTreeMap::new();
+        let no_extra = Vec::new();
         let ada = keys.identity("ada", "", &NONE, &no_extra);
         let questions = || {
             [

@@ -151,7 +151,7 @@ impl IdentityHeaders {
 }
 
 fn tell_extra(headers: &mut HeaderMap, prefix: &str, identity: &Identity) -> Result<(), NotTold> {
-    for (key, values) in &identity.extra {
+    for (key, values) in identity.extra.iter() {
         let name = format!("{prefix}{}", header_key(key));
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| NotTold::Unprintable("extra attribute"))?;

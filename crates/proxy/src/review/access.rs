@@ -1,10 +1,8 @@
 //! May this caller do that?
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Identity, METADATA, Metadata, null_is_default, status};
+use super::{Extra, Identity, METADATA, Metadata, null_is_default, status};
 use crate::attributes::{Check, Object};
 
 /// What a SubjectAccessReview said.
@@ -41,8 +39,8 @@ struct Spec<'a> {
     user: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     groups: &'a [String],
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    extra: &'a BTreeMap<String, Vec<String>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    extra: &'a Extra,
     #[serde(skip_serializing_if = "str::is_empty")]
     uid: &'a str,
 }

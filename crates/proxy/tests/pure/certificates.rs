@@ -38,7 +38,7 @@ fn the_common_name_is_the_user_and_organizations_are_groups_in_order() {
     assert_eq!(who.groups, ["zebras", "antelopes"]);
     let credential = format!("X509SHA256={}", Fingerprint::of(&held.der));
     assert_eq!(
-        who.extra.into_iter().collect::<Vec<_>>(),
+        *who.extra,
         [(
             "authentication.kubernetes.io/credential-id".to_owned(),
             vec![credential]

@@ -50,7 +50,7 @@ fn a_good_token_is_somebodys() {
     assert_eq!(identity.user, "u");
     assert_eq!(identity.uid, "1");
     assert_eq!(identity.groups, ["g", "system:authenticated"]);
-    assert_eq!(identity.extra["k"], ["v"]);
+    assert_eq!(*identity.extra, [("k".to_owned(), vec!["v".to_owned()])]);
     assert_eq!(audiences, ["a"]);
 }
 

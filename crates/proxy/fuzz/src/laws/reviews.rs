@@ -4,6 +4,7 @@ use keelson_proxy::review::{
     AccessVerdict, Audiences, Identity, TokenVerdict, access_verdict, token_verdict,
 };
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The input is the body of an answer to a SubjectAccessReview.
 pub fn access(data: &[u8]) {
@@ -86,10 +87,12 @@ fn token_said(status: &Map<String, Value>) -> Option<Said> {
         None | Some(Value::Null) => &Map::new(),
         Some(extra) => extra.as_object()?,
     };
+    let mut attributes = BTreeMap::new();
     for (key, values) in extra {
         values.as_array()?;
-        identity.extra.insert(key.clone(), texts(Some(values))?);
+        attributes.insert(key.clone(), texts(Some(values))?);
     }
+    identity.extra = attributes.into();
     let known = |group: &str| identity.groups.iter().any(|other| other == group);
     let settled = known("system:authenticated") || known("system:unauthenticated");
     if identity.user != "system:anonymous" && !settled {
