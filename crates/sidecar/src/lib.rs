@@ -17,6 +17,7 @@ pub mod http;
 pub mod logging;
 pub mod metrics;
 pub mod node_id;
+pub mod objects;
 pub mod probe;
 pub mod serve;
 pub mod settings;

@@ -10,7 +10,7 @@
 //! | `KEELSON_SIDECAR_BIND` | the address to listen on |
 //! | `KEELSON_SEID_RPC` | where seid's RPC is, `http://localhost:26657` |
 //! | `KEELSON_SEID_CPUS` | CPUs seid may use; the sidecar's own number otherwise |
-//! | `SEI_OBJECT_STORE_ENDPOINT` | an S3-compatible server other than AWS |
+//! | `SEI_OBJECT_STORE_ENDPOINT` | an S3-compatible server other than AWS; `AWS_ENDPOINT_URL_S3` and `AWS_ENDPOINT_URL` say the same |
 //! | `SEI_OBJECT_STORE_PATH_STYLE` | whether buckets are part of its paths; true where there is an endpoint |
 //!
 //! The way a caller is authenticated is read before all else: a typo there must not start anything.
@@ -263,7 +263,10 @@ impl Reader<'_> {
     }
 
     fn object_store(&mut self) -> ObjectStore {
-        let endpoint = self.set("SEI_OBJECT_STORE_ENDPOINT");
+        let endpoint = self
+            .set("SEI_OBJECT_STORE_ENDPOINT")
+            .or_else(|| self.set("AWS_ENDPOINT_URL_S3"))
+            .or_else(|| self.set("AWS_ENDPOINT_URL"));
         let name = "SEI_OBJECT_STORE_PATH_STYLE";
         let path_style = match self.set(name).as_deref() {
             None => endpoint.is_some(),

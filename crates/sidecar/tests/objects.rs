@@ -1,0 +1,16 @@
+//! Object storage and what is done with it: a real S3 server, folders, and the program between them.
+
+#[path = "objects/faults.rs"]
+mod faults;
+#[path = "objects/gateway.rs"]
+mod gateway;
+#[path = "objects/line.rs"]
+mod line;
+#[allow(
+    dead_code,
+    reason = "a stage that is shared has more than one play needs"
+)]
+#[path = "outside/stage.rs"]
+mod stage;
+#[path = "objects/suite.rs"]
+mod suite;
