@@ -9,6 +9,8 @@ mod decisions;
 mod engine;
 #[path = "inside/holds.rs"]
 mod holds;
+#[path = "inside/rpc.rs"]
+mod rpc;
 #[path = "inside/settings.rs"]
 mod settings;
 #[path = "inside/stage.rs"]
