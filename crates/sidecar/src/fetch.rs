@@ -69,7 +69,8 @@ pub async fn fetch(
     limit: usize,
     patience: Duration,
 ) -> Result<Answer, Trouble> {
-    let asking = timeout(patience, ask(question, limit));
+    // On the heap: a handshake is large, and most who ask have many others to wait for.
+    let asking = timeout(patience, Box::pin(ask(question, limit)));
     asking.await.unwrap_or(Err(Trouble::Late(patience)))
 }
 

@@ -1,10 +1,10 @@
 //! The node's identity among peers, from its key.
 
+use crate::hex::hex;
 use crate::home::Home;
 use base64::Engine;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 
 /// Why there is no identity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,10 +47,5 @@ fn of_key(text: &str) -> Result<String, String> {
     let public = key.get(32..).filter(|public| public.len() == 32);
     let public =
         public.ok_or_else(|| format!("has a key of {} bytes where 64 are needed", key.len()))?;
-    let mut id = String::new();
-    for byte in Sha256::digest(public).iter().take(20) {
-        // Writing to a string cannot fail.
-        let _ = write!(id, "{byte:02x}");
-    }
-    Ok(id)
+    Ok(hex(&Sha256::digest(public)[..20]))
 }

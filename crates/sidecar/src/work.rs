@@ -27,6 +27,35 @@ pub struct Trouble {
     pub retryable: bool,
 }
 
+impl Trouble {
+    /// What is wrong today is wrong tomorrow, too.
+    pub fn lasting(task: &'static str, operation: &'static str, what: impl Into<String>) -> Self {
+        Self {
+            task,
+            operation,
+            what: what.into(),
+            hint: None,
+            retryable: false,
+        }
+    }
+
+    /// What may be better at another time.
+    pub fn passing(task: &'static str, operation: &'static str, what: impl Into<String>) -> Self {
+        Self {
+            retryable: true,
+            ..Self::lasting(task, operation, what)
+        }
+    }
+
+    /// The same with what to do about it.
+    pub fn hinting(self, hint: &'static str) -> Self {
+        Self {
+            hint: Some(hint),
+            ..self
+        }
+    }
+}
+
 /// One execution of a task.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
@@ -34,6 +63,19 @@ pub struct Run {
     pub cancel: CancellationToken,
     /// How far it is.
     pub progress: Progress,
+}
+
+impl Run {
+    /// Does work that can be dropped at any point, until it is to stop.
+    pub async fn until_stopped<T>(
+        &self,
+        task: &'static str,
+        work: impl Future<Output = Result<T, Trouble>>,
+    ) -> Result<T, Trouble> {
+        let stopped = || Err(Trouble::passing(task, "stop", "it was told to stop"));
+        let done = self.cancel.run_until_cancelled(work).await;
+        done.unwrap_or_else(stopped)
+    }
 }
 
 /// How far a long task is; shown in the task's result while it runs, in metrics and in the log.

@@ -5,6 +5,8 @@
 mod approvals;
 #[path = "inside/decisions.rs"]
 mod decisions;
+#[path = "inside/ec2.rs"]
+mod ec2;
 #[path = "inside/engine.rs"]
 mod engine;
 #[path = "inside/holds.rs"]

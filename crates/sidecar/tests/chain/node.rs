@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -32,10 +32,11 @@ pub(crate) fn program() -> &'static Path {
 
 /// What ends the nodes and removes their homes when this process has ended, in whatever way.
 struct Guard {
-    group: i32,
+    /// Nodes join its group: so all can be named, whichever there are.
+    sleeper: Child,
     folder: PathBuf,
-    /// Closed by the system at the latest.
-    _pipe: ChildStdin,
+    /// It reads from a pipe that the system closes at the latest.
+    _watcher: Child,
 }
 
 fn guard() -> &'static Guard {
@@ -44,25 +45,20 @@ fn guard() -> &'static Guard {
         let name = format!("keelson-chain-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a folder");
-        // Nodes join the group of a sleeper: so all can be named, whichever there are.
         let quiet = |command: &mut Command| {
             let command = command.process_group(0).stdout(Stdio::null());
             let child = command.stderr(Stdio::null()).spawn();
             child.expect("a process")
         };
         let sleeper = quiet(Command::new("sleep").arg("infinity").stdin(Stdio::null()));
-        let group = sleeper.id().cast_signed();
         let script = "read -r _; kill -KILL -$1; rm -rf \"$0\"";
-        let mut guard = Command::new("sh");
-        guard
-            .args(["-c", script])
-            .arg(&folder)
-            .arg(group.to_string());
-        let pipe = quiet(guard.stdin(Stdio::piped())).stdin.take();
+        let mut watcher = Command::new("sh");
+        watcher.args(["-c", script]).arg(&folder);
+        watcher.arg(sleeper.id().to_string()).stdin(Stdio::piped());
         Guard {
-            group,
+            sleeper,
             folder,
-            _pipe: pipe.expect("a pipe"),
+            _watcher: quiet(&mut watcher),
         }
     })
 }
@@ -201,7 +197,7 @@ impl Node {
             .args(["--rpc.pprof_laddr=", "--grpc.enable=false"])
             .args(["--api.enable=false", "--log_no_color"])
             .args(flags)
-            .process_group(guard().group)
+            .process_group(guard().sleeper.id().cast_signed())
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a log"))
             .stderr(log)
