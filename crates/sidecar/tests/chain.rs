@@ -2,6 +2,8 @@
 
 #[path = "chain/cloud.rs"]
 mod cloud;
+#[path = "chain/front.rs"]
+mod front;
 #[path = "chain/machines.rs"]
 mod machines;
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -16,3 +18,7 @@ mod shared;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "outside/stage.rs"]
 mod stage;
+#[path = "chain/state_sync.rs"]
+mod state_sync;
+#[path = "chain/witnesses.rs"]
+mod witnesses;
