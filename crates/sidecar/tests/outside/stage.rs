@@ -81,6 +81,25 @@ pub(crate) fn read_all(stream: &mut TcpStream) -> Option<Reply> {
     })
 }
 
+fn connect(port: u16) -> Option<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(SOON)).ok()?;
+    Some(stream)
+}
+
+/// One request on a connection of its own; nothing where nobody answers.
+pub(crate) fn ask(port: u16, method: &str, path: &str, headers: &str, body: &str) -> Option<Reply> {
+    let mut stream = connect(port)?;
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\
+         Content-Length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    )
+    .ok()?;
+    read_all(&mut stream)
+}
+
 /// A home, a port, and the program when it runs.
 pub(crate) struct Sidecar {
     pub(crate) home: PathBuf,
@@ -218,9 +237,7 @@ impl Sidecar {
     }
 
     pub(crate) fn connect(&self) -> Option<TcpStream> {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(SOON)).ok()?;
-        Some(stream)
+        connect(self.port)
     }
 
     pub(crate) fn try_call(
@@ -230,15 +247,7 @@ impl Sidecar {
         headers: &str,
         body: &str,
     ) -> Option<Reply> {
-        let mut stream = self.connect()?;
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\
-             Content-Length: {}\r\n{headers}\r\n{body}",
-            body.len()
-        )
-        .ok()?;
-        read_all(&mut stream)
+        ask(self.port, method, path, headers, body)
     }
 
     pub(crate) fn call(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
