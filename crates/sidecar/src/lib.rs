@@ -23,6 +23,7 @@ pub mod node_id;
 pub mod objects;
 pub mod probe;
 pub mod rpc;
+pub mod process;
 pub mod serve;
 pub mod settings;
 pub mod site;

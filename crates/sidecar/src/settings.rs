@@ -9,6 +9,8 @@
 //! | `KEELSON_START_FINGERPRINT` | what the node's start depends on, as one text |
 //! | `KEELSON_SIDECAR_BIND` | the address to listen on |
 //! | `KEELSON_SEID_RPC` | where seid's RPC is, `http://localhost:26657` |
+//! | `KEELSON_SEID_STOP_GRACE` | how long seid may take to end when it is told to, 90 s |
+//! | `KEELSON_SEID_START_TIMEOUT` | how long seid may take to serve again after a restart, 15 minutes |
 //! | `KEELSON_SEID_CPUS` | CPUs seid may use; the sidecar's own number otherwise |
 //! | `SEI_OBJECT_STORE_ENDPOINT` | an S3-compatible server other than AWS; `AWS_ENDPOINT_URL_S3` and `AWS_ENDPOINT_URL` say the same |
 //! | `SEI_OBJECT_STORE_PATH_STYLE` | whether buckets are part of its paths; true where there is an endpoint |
@@ -16,9 +18,11 @@
 //! The way a caller is authenticated is read before all else: a typo there must not start anything.
 
 use crate::authn::Mode;
+use crate::engine::policy::{self, Deadline, Policy};
 use crate::gate::{Facts, PodKind};
 use crate::home::Home;
 use keelson_seid_config::Host;
+use keelson_wire::TaskType;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -30,6 +34,11 @@ const DEFAULT_HOME: &str = "/sei";
 const DEFAULT_RPC: &str = "http://localhost:26657";
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
+
+const STOP_GRACE: Duration = Duration::from_secs(90);
+/// A container that keeps failing waits five minutes before it is started again, and a node that was
+/// away replays blocks.
+const START_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// What was typed.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +76,10 @@ pub struct Settings {
     pub upload_timeout: Duration,
     /// Where seid's RPC is.
     pub seid_rpc: String,
+    /// How long seid may take to end.
+    pub stop_grace: Duration,
+    /// How long seid may take to serve again after a restart.
+    pub start_timeout: Duration,
     /// The machine, as far as configuration depends on it.
     pub host: Host,
     /// What this pod is; nothing where it does not say all of it.
@@ -148,6 +161,16 @@ impl Settings {
             upload_interval: reader.span("SEI_SNAPSHOT_UPLOAD_INTERVAL", WEEK),
             upload_timeout: reader.span("SEI_SNAPSHOT_UPLOAD_TIMEOUT", UPLOAD_TIMEOUT),
             seid_rpc: reader.or("KEELSON_SEID_RPC", DEFAULT_RPC),
+            stop_grace: reader.span_within(
+                "KEELSON_SEID_STOP_GRACE",
+                STOP_GRACE,
+                policy::of(TaskType::StopSeid),
+            ),
+            start_timeout: reader.span_within(
+                "KEELSON_SEID_START_TIMEOUT",
+                START_TIMEOUT,
+                policy::of(TaskType::RestartSeid),
+            ),
             host: reader.host(),
             facts: reader.facts(),
             log: reader.log(),
@@ -259,6 +282,23 @@ impl Reader<'_> {
                 self.wrong(name, &text, "a time span: use for example 2h or 30m");
                 default
             }
+        }
+    }
+
+    /// A span that leaves a task at least a minute before the engine ends it.
+    fn span_within(&mut self, name: &'static str, default: Duration, of: Policy) -> Duration {
+        let span = self.span(name, default);
+        match of.deadline {
+            Deadline::After(limit) if span + Duration::from_secs(60) > limit => {
+                let (seconds, most) = (span.as_secs(), limit.as_secs().saturating_sub(60));
+                self.wrong(
+                    name,
+                    &format!("{seconds}s"),
+                    format_args!("a span of at most {most}s"),
+                );
+                default
+            }
+            _ => span,
         }
     }
 

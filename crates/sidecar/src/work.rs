@@ -80,7 +80,13 @@ impl Run {
 
 /// How far a long task is; shown in the task's result while it runs, in metrics and in the log.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Arc<Mutex<Amount>>);
+pub struct Progress(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    amount: Amount,
+    seen: Option<Value>,
+}
 
 /// Bytes done, and of how many where that is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,20 +100,30 @@ pub struct Amount {
 impl Progress {
     /// Says how many bytes there are.
     pub fn expect(&self, total: u64) {
-        self.with(|amount| amount.total = Some(total));
+        self.with(|state| state.amount.total = Some(total));
     }
 
     /// Says that so many bytes more are done.
     pub fn advance(&self, bytes: u64) {
-        self.with(|amount| amount.bytes += bytes);
+        self.with(|state| state.amount.bytes += bytes);
     }
 
     /// How far it is now.
     pub fn amount(&self) -> Amount {
-        self.with(|amount| *amount)
+        self.with(|state| state.amount)
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Amount) -> T) -> T {
+    /// Says what is seen of that which is waited for, where it is nothing that is counted in bytes.
+    pub fn see(&self, seen: Value) {
+        self.with(|state| state.seen = Some(seen));
+    }
+
+    /// What was seen last.
+    pub fn seen(&self) -> Option<Value> {
+        self.with(|state| state.seen.clone())
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -260,8 +260,9 @@ async fn tell(task: &TaskResult, ticket: &Ticket) {
     loop {
         sleep(TELL_EVERY).await;
         let amount = ticket.progress.amount();
-        if amount != Default::default() {
-            let progress = pace(amount, begun.elapsed()).to_string();
+        let counted = (amount != Default::default()).then(|| pace(amount, begun.elapsed()));
+        if let Some(progress) = ticket.progress.seen().or(counted) {
+            let progress = progress.to_string();
             tracing::info!(id = task.id, r#type = task.type_, progress, "task goes on");
         }
     }

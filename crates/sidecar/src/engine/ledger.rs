@@ -179,6 +179,9 @@ impl View {
             let seconds = since.elapsed().as_secs();
             return Some(json!({ "waitingFor": what, "seconds": seconds }));
         }
+        if let Some(seen) = ticket.progress.seen() {
+            return Some(json!({ "progress": seen }));
+        }
         let amount = ticket.progress.amount();
         (amount != Default::default()).then(|| json!({ "progress": pace(amount, since.elapsed()) }))
     }

@@ -95,7 +95,7 @@ pub const fn of(type_: TaskType) -> Policy {
         TaskType::MarkReady => row(&[Data, Configuration], minutes(2), Gate, None),
         TaskType::MarkNotReady => row(&[], minutes(2), Gate, None),
         TaskType::StopSeid => row(&[Process], minutes(5), Work, None),
-        TaskType::RestartSeid => row(&[Process], minutes(20), Work, None),
+        TaskType::RestartSeid => row(&[Process], minutes(60), Work, None),
         TaskType::SnapshotUploadOnce => row(&[], Deadline::Upload, Work, None),
         // These end when their caller wants them to, and must not keep others from the process:
         // they take its lock only when they act.
