@@ -7,7 +7,7 @@ use crate::disk;
 use crate::gate::{Gate, GateError};
 use crate::home::Home;
 use crate::work::Trouble;
-use keelson_seid_config::{File, Texts, fingerprint, validate_files};
+use keelson_seid_config::{File, Mode, Texts, Unreadable, fingerprint, validate_files};
 use std::sync::Arc;
 
 /// What a change means for a node that was approved.
@@ -28,6 +28,25 @@ pub fn read(home: &Home) -> Result<Texts, disk::Trouble> {
         }
     }
     Ok(texts)
+}
+
+/// Whether the files make the node a validator. A home without any configuration is nobody's.
+pub fn validates(texts: &Texts) -> Result<bool, Unreadable> {
+    if texts.get(File::Config).is_none() && texts.get(File::App).is_none() {
+        return Ok(false);
+    }
+    let settings = keelson_seid_config::read(texts)?;
+    Ok(settings.mode() == Mode::Validator.as_str())
+}
+
+/// Whether the node is a validator, or why that cannot be told.
+pub async fn is_validator(home: &Home) -> Result<bool, String> {
+    let home = home.clone();
+    let reading = tokio::task::spawn_blocking(move || read(&home)).await;
+    let texts = reading
+        .map_err(|error| error.to_string())?
+        .map_err(|error| error.to_string())?;
+    validates(&texts).map_err(|error| error.to_string())
 }
 
 /// Reads the files, edits them, and puts those that changed in place as one. Says whether any did.

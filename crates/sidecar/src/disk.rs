@@ -25,7 +25,7 @@ pub struct Trouble {
     pub source: io::Error,
 }
 
-fn trouble(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> Trouble {
+pub(crate) fn trouble(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> Trouble {
     let path = path.to_owned();
     move |source| Trouble { path, verb, source }
 }

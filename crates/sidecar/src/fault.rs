@@ -51,6 +51,8 @@ points! {
     RenameAfter => "file-rename-after",
     RemoveBefore => "file-remove-before",
     RemoveAfter => "file-remove-after",
+    WipeBefore => "data-wipe-before",
+    WipeAfter => "data-wipe-after",
 }
 
 struct Planned {

@@ -43,6 +43,11 @@ impl Home {
         self.0.join("data")
     }
 
+    /// What the node's key has signed last.
+    pub fn signed(&self) -> PathBuf {
+        self.data().join("priv_validator_state.json")
+    }
+
     /// Snapshots of the state, staged for seid or made by it.
     pub fn snapshots(&self) -> PathBuf {
         self.data().join("snapshots")

@@ -18,11 +18,9 @@
 //! The way a caller is authenticated is read before all else: a typo there must not start anything.
 
 use crate::authn::Mode;
-use crate::engine::policy::{self, Deadline, Policy};
 use crate::gate::{Facts, PodKind};
 use crate::home::Home;
 use keelson_seid_config::Host;
-use keelson_wire::TaskType;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -36,9 +34,13 @@ const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
 
 const STOP_GRACE: Duration = Duration::from_secs(90);
+/// Short of the deadline of stop-seid, see [`crate::engine::policy`].
+const LONGEST_STOP: Duration = Duration::from_secs(4 * 60);
 /// A container that keeps failing waits five minutes before it is started again, and a node that was
 /// away replays blocks.
 const START_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// With the longest stop, short of the deadline of restart-seid.
+const LONGEST_START: Duration = Duration::from_secs(55 * 60);
 
 /// What was typed.
 #[derive(Clone, Debug, Default)]
@@ -161,15 +163,11 @@ impl Settings {
             upload_interval: reader.span("SEI_SNAPSHOT_UPLOAD_INTERVAL", WEEK),
             upload_timeout: reader.span("SEI_SNAPSHOT_UPLOAD_TIMEOUT", UPLOAD_TIMEOUT),
             seid_rpc: reader.or("KEELSON_SEID_RPC", DEFAULT_RPC),
-            stop_grace: reader.span_within(
-                "KEELSON_SEID_STOP_GRACE",
-                STOP_GRACE,
-                policy::of(TaskType::StopSeid),
-            ),
-            start_timeout: reader.span_within(
+            stop_grace: reader.span_up_to("KEELSON_SEID_STOP_GRACE", STOP_GRACE, LONGEST_STOP),
+            start_timeout: reader.span_up_to(
                 "KEELSON_SEID_START_TIMEOUT",
                 START_TIMEOUT,
-                policy::of(TaskType::RestartSeid),
+                LONGEST_START,
             ),
             host: reader.host(),
             facts: reader.facts(),
@@ -285,21 +283,15 @@ impl Reader<'_> {
         }
     }
 
-    /// A span that leaves a task at least a minute before the engine ends it.
-    fn span_within(&mut self, name: &'static str, default: Duration, of: Policy) -> Duration {
+    fn span_up_to(&mut self, name: &'static str, default: Duration, most: Duration) -> Duration {
         let span = self.span(name, default);
-        match of.deadline {
-            Deadline::After(limit) if span + Duration::from_secs(60) > limit => {
-                let (seconds, most) = (span.as_secs(), limit.as_secs().saturating_sub(60));
-                self.wrong(
-                    name,
-                    &format!("{seconds}s"),
-                    format_args!("a span of at most {most}s"),
-                );
-                default
-            }
-            _ => span,
+        if span <= most {
+            return span;
         }
+        let given = format!("{}s", span.as_secs());
+        let wanted = format!("a span of at most {}s", most.as_secs());
+        self.wrong(name, &given, wanted);
+        default
     }
 
     fn object_store(&mut self) -> ObjectStore {

@@ -35,6 +35,26 @@ fn defaults_are_the_originals() {
 }
 
 #[test]
+fn how_long_seid_may_take_can_be_said_as_long_as_its_tasks_can_wait_for_it() {
+    let settings = read(&[]).expect("settings");
+    assert_eq!(settings.stop_grace, Duration::from_secs(90));
+    assert_eq!(settings.start_timeout, Duration::from_secs(15 * 60));
+    let grace = ("KEELSON_SEID_STOP_GRACE", "4m");
+    let start = ("KEELSON_SEID_START_TIMEOUT", "30m");
+    let settings = read(&[grace, start]).expect("settings");
+    assert_eq!(settings.stop_grace, Duration::from_secs(4 * 60));
+    assert_eq!(settings.start_timeout, Duration::from_secs(30 * 60));
+    let problem = read(&[("KEELSON_SEID_STOP_GRACE", "241s")]).expect_err("too long");
+    assert_eq!(
+        problem,
+        "KEELSON_SEID_STOP_GRACE=\"241s\" is not a span of at most 240s"
+    );
+    // A restart waits for the end and for the beginning.
+    let problem = read(&[("KEELSON_SEID_START_TIMEOUT", "56m")]).expect_err("too long");
+    assert!(problem.ends_with("at most 3300s"), "{problem}");
+}
+
+#[test]
 fn everything_that_is_missing_is_named_at_once() {
     let problem = Settings::read(&Flags::default(), |_| None).expect_err("missing");
     for name in REQUIRED {

@@ -57,6 +57,7 @@ fn script() -> Vec<(&'static str, Value)> {
         ("mark-ready", json!({})),
         ("config-patch", patch),
         ("mark-not-ready", json!({})),
+        ("reset-data", json!({})),
         ("mark-ready", json!({})),
         ("delete", json!({})),
         ("livez", json!({})),
@@ -98,7 +99,10 @@ fn dies_at(point: Point, pass: u32) -> bool {
     let name = format!("{}-{pass}", point.word());
     let mut sidecar = Sidecar::idle(&name)
         .with_facts("uid", "node", "start")
+        .with("KEELSON_SEID_RPC", "http://127.0.0.1:1")
         .with(VARIABLE, &format!("{}:{pass}", point.word()));
+    let data = sidecar.home.join("data");
+    std::fs::create_dir_all(data.join("state.db")).expect("a folder");
     sidecar.spawn();
     let mut death = None;
     for (index, (step, params)) in script().iter().enumerate() {
@@ -155,6 +159,11 @@ fn settled(sidecar: &mut Sidecar, name: &str) {
         "{name}"
     );
     assert!(read("app.toml").contains("halt-height = 9"), "{name}");
+    let left: Vec<_> = std::fs::read_dir(sidecar.home.join("data"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name())
+        .collect();
+    assert_eq!(left, ["priv_validator_state.json"], "{name}");
     for folder in ["", "config"] {
         for entry in std::fs::read_dir(sidecar.home.join(folder)).expect("a folder") {
             let file = entry.expect("an entry").file_name();
@@ -174,7 +183,7 @@ fn dying_before_or_after_anything_is_durable_loses_nothing_and_repeats_nothing()
     for point in Point::ALL {
         // Files are renamed many times on the way, and each time is another place to die at.
         let passes = match point {
-            Point::RenameBefore | Point::RenameAfter => 1..=9,
+            Point::RenameBefore | Point::RenameAfter => 1..=10,
             Point::SubmitBefore | Point::SubmitAfter => 1..=4,
             Point::FinishBefore | Point::FinishAfter => 1..=4,
             Point::MigrateBefore | Point::MigrateAfter => 1..=5,

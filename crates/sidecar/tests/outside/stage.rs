@@ -1,11 +1,12 @@
 //! The program on a port and a home of its own, and how to talk to it.
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, chown};
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -105,6 +106,8 @@ pub(crate) struct Sidecar {
     pub(crate) home: PathBuf,
     pub(crate) port: u16,
     pub(crate) variables: Vec<(String, String)>,
+    /// Who runs it, if not whoever runs the tests.
+    pub(crate) user: Option<u32>,
     child: Option<Child>,
 }
 
@@ -113,6 +116,7 @@ impl Drop for Sidecar {
         self.kill();
         let _ = std::fs::remove_dir_all(&self.home);
         let _ = std::fs::remove_file(self.log_path());
+        let _ = std::fs::remove_file(self.program_path());
     }
 }
 
@@ -127,6 +131,7 @@ impl Sidecar {
             home,
             port: free(),
             variables: Vec::new(),
+            user: None,
             child: None,
         }
     }
@@ -183,8 +188,29 @@ impl Sidecar {
 
     /// Starts the program without waiting for it.
     pub(crate) fn spawn(&mut self) {
-        let child = self.command(PROGRAM).arg("serve").spawn();
+        let mut command = match self.user {
+            None => self.command(PROGRAM),
+            Some(user) => self.command_of(user),
+        };
+        let child = command.arg("serve").spawn();
         self.child = Some(child.expect("the program"));
+    }
+
+    /// The program as another user runs it, from where that user may read it.
+    fn command_of(&self, user: u32) -> Command {
+        chown(&self.home, Some(user.into()), Some(user.into())).expect("root");
+        let program = self.program_path();
+        // Copied by a process of its own: a file that anyone here still has open for writing cannot
+        // be run.
+        let copied = Command::new("cp").arg(PROGRAM).arg(&program).status();
+        assert!(copied.expect("cp").success());
+        let mut command = self.command(&program.to_string_lossy());
+        command.uid(user).gid(user);
+        command
+    }
+
+    fn program_path(&self) -> PathBuf {
+        self.home.with_extension("program")
     }
 
     /// Starts the program and waits until it answers.
