@@ -1,6 +1,8 @@
 //! What is counted, under the original's names. The route is open to all: no user, parameter or error
 //! is ever a label.
 
+pub mod own;
+
 use crate::authn::Unknown;
 use crate::engine::Ledger;
 use crate::gate::Gate;
@@ -206,6 +208,7 @@ impl Metrics {
             gate: Arc::clone(gate),
             ledger: Arc::clone(ledger),
         }));
+        registry.register_collector(Box::new(own::Own));
         registry
     }
 }

@@ -10,6 +10,8 @@ mod gate;
 mod http;
 #[path = "outside/killed.rs"]
 mod killed;
+#[path = "outside/limits.rs"]
+mod limits;
 #[path = "outside/stage.rs"]
 mod stage;
 #[path = "outside/startup.rs"]

@@ -168,6 +168,28 @@ async fn progress_is_shown_while_a_task_runs_and_in_metrics() {
 }
 
 #[tokio::test]
+async fn what_has_ended_or_was_deleted_is_at_work_no_more() {
+    let stage = Stage::new();
+    let running = || scrape(&stage).contains("keelson_sidecar_tasks_running{");
+    // A row is written a moment before its task is taken out.
+    let rests = async || match running() {
+        true => Err("something is at work".to_owned()),
+        false => Ok(()),
+    };
+    for (id, word) in [("a", "ok"), ("b", "fail"), ("c", "panic")] {
+        stage.submit(id, word).await.expect("accepted");
+        stage.ended(id).await;
+        let rested = keelson_testbed::until("rest", SOON, rests).await;
+        rested.expect(word);
+    }
+    stage.submit("d", "block").await.expect("accepted");
+    stage.begun("d").await;
+    assert!(running());
+    assert!(stage.engine.delete("d").await.expect("deleted"));
+    assert!(!running());
+}
+
+#[tokio::test]
 async fn a_deleted_task_is_stopped_and_forgotten_and_may_be_submitted_anew() {
     let stage = Stage::new();
     stage.submit("a", "block").await.expect("accepted");

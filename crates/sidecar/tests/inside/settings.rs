@@ -32,6 +32,7 @@ fn defaults_are_the_originals() {
     assert_eq!(settings.upload_interval, Duration::from_secs(168 * 3600));
     assert_eq!(settings.upload_timeout, Duration::from_secs(2 * 3600));
     assert_eq!(settings.facts, None);
+    assert_eq!(settings.seid_rpc, "http://localhost:26657");
 }
 
 #[test]
