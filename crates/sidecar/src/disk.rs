@@ -25,6 +25,7 @@ pub struct Trouble {
     pub source: io::Error,
 }
 
+/// What a failure at a path is told as.
 pub(crate) fn trouble(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> Trouble {
     let path = path.to_owned();
     move |source| Trouble { path, verb, source }
@@ -95,7 +96,7 @@ fn unfinished(path: &Path) -> PathBuf {
 }
 
 /// Brings the folder of a file to disk: what it is called, and whether it is there.
-fn settle(path: &Path) -> Result<(), Trouble> {
+pub(crate) fn settle(path: &Path) -> Result<(), Trouble> {
     let folder = path.parent().unwrap_or(Path::new("."));
     File::open(folder)
         .and_then(|folder| folder.sync_all())

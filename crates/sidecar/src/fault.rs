@@ -53,6 +53,11 @@ points! {
     RemoveAfter => "file-remove-after",
     WipeBefore => "data-wipe-before",
     WipeAfter => "data-wipe-after",
+    UnpackBefore => "snapshot-unpack-before",
+    UnpackAfter => "snapshot-unpack-after",
+    AsideAfter => "snapshot-aside-after",
+    PlaceBefore => "snapshot-place-before",
+    PlaceAfter => "snapshot-place-after",
 }
 
 struct Planned {

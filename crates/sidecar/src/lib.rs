@@ -5,6 +5,7 @@
 //! are kept in the original's SQLite file; what is decided about them is pure and in [`engine`],
 //! what they do is in [`tasks`], and seid's container waits at the [`gate`].
 
+pub mod archive;
 pub mod authn;
 pub mod cli;
 pub mod configuration;

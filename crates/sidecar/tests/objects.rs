@@ -6,6 +6,12 @@ mod faults;
 mod gateway;
 #[path = "objects/line.rs"]
 mod line;
+#[path = "objects/pack.rs"]
+mod pack;
+#[path = "objects/refusals.rs"]
+mod refusals;
+#[path = "objects/restore.rs"]
+mod restore;
 #[allow(
     dead_code,
     reason = "a stage that is shared has more than one play needs"
@@ -14,3 +20,5 @@ mod line;
 mod stage;
 #[path = "objects/suite.rs"]
 mod suite;
+#[path = "objects/trials.rs"]
+mod trials;

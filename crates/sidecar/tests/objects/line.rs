@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A port that leads to another.
 #[derive(Clone)]
@@ -19,6 +20,8 @@ struct State {
     cut: AtomicU64,
     /// How many connections are still to be cut.
     cuts: AtomicU64,
+    /// How many bytes may come back before everyone waits.
+    held: AtomicU64,
 }
 
 impl Line {
@@ -31,6 +34,7 @@ impl Line {
                 back: AtomicU64::new(0),
                 cut: AtomicU64::new(0),
                 cuts: AtomicU64::new(0),
+                held: AtomicU64::new(u64::MAX),
             }),
         };
         let state = Arc::clone(&line.state);
@@ -47,6 +51,16 @@ impl Line {
     pub(crate) fn cut(&self, connections: u64, after: u64) {
         self.state.cut.store(after, Ordering::SeqCst);
         self.state.cuts.store(connections, Ordering::SeqCst);
+    }
+
+    /// Lets so many bytes back, over all connections, and no more until it is released.
+    pub(crate) fn hold(&self, after: u64) {
+        self.state.held.store(after, Ordering::SeqCst);
+    }
+
+    /// Lets everything through again.
+    pub(crate) fn release(&self) {
+        self.hold(u64::MAX);
     }
 
     /// How many cuts are still to come.
@@ -75,6 +89,9 @@ fn carry(client: TcpStream, port: u16, state: &State) -> Option<()> {
             let _ = to.shutdown(Shutdown::Both);
             return None;
         };
+        while state.back.load(Ordering::SeqCst) >= state.held.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         to.write_all(&piece[..read]).ok()?;
         let more = u64::try_from(read).expect("small");
         state.back.fetch_add(more, Ordering::SeqCst);

@@ -2,6 +2,8 @@
 //! for is lost, and none that completed is run again.
 
 use super::stage::{Sidecar, until};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use keelson_sidecar::fault::{Point, VARIABLE};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -53,6 +55,7 @@ fn script() -> Vec<(&'static str, Value)> {
         "app.toml": {"halt-height": 9},
     }});
     vec![
+        ("snapshot-restore", json!({})),
         ("config-apply", json!({"mode": "full"})),
         ("mark-ready", json!({})),
         ("config-patch", patch),
@@ -94,15 +97,39 @@ fn attempt(sidecar: &Sidecar, step: &str, id: &str, params: &Value) -> Option<()
     }
 }
 
+/// A bucket with one snapshot, in the home so that it goes with it, and a snapshot that is in the way.
+fn provide_snapshots(sidecar: Sidecar) -> Sidecar {
+    let bucket = sidecar.home.join("bucket");
+    let folder = bucket.join("x/state-sync");
+    let stale = sidecar.home.join("data/snapshots/50");
+    for folder in [&folder, &stale] {
+        std::fs::create_dir_all(folder).expect("a folder");
+    }
+    let file = std::fs::File::create(folder.join("100.tar.gz")).expect("an object");
+    let mut archive = tar::Builder::new(GzEncoder::new(file, Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.set_size(5);
+    header.set_mode(0o644);
+    let added = archive.append_data(&mut header, "100/1/0", b"chunk".as_slice());
+    added.expect("a member");
+    let encoder = archive.into_inner().expect("an archive");
+    encoder.finish().expect("an archive");
+    sidecar.with(
+        "SEI_SNAPSHOT_BUCKET",
+        &format!("file://{}", bucket.display()),
+    )
+}
+
 /// Goes through the script, dying once at a point; says whether it was come to.
 fn dies_at(point: Point, pass: u32) -> bool {
     let name = format!("{}-{pass}", point.word());
-    let mut sidecar = Sidecar::idle(&name)
+    let sidecar = Sidecar::idle(&name)
         .with_facts("uid", "node", "start")
         .with("KEELSON_SEID_RPC", "http://127.0.0.1:1")
         .with(VARIABLE, &format!("{}:{pass}", point.word()));
     let data = sidecar.home.join("data");
     std::fs::create_dir_all(data.join("state.db")).expect("a folder");
+    let mut sidecar = provide_snapshots(sidecar);
     sidecar.spawn();
     let mut death = None;
     for (index, (step, params)) in script().iter().enumerate() {
@@ -115,6 +142,9 @@ fn dies_at(point: Point, pass: u32) -> bool {
                 }
             });
             if answers && attempt(&sidecar, step, &id, params).is_some() {
+                if *step == "snapshot-restore" {
+                    restored(&sidecar, &name);
+                }
                 break;
             }
             assert!(death.is_none(), "{name}: it dies twice: {}", sidecar.log());
@@ -177,15 +207,32 @@ fn settled(sidecar: &mut Sidecar, name: &str) {
     assert!(!running, "{name}");
 }
 
+/// The snapshot is there, whole, and nothing of any attempt is left.
+fn restored(sidecar: &Sidecar, name: &str) {
+    let names = |folder: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(sidecar.home.join(folder)).expect("a folder");
+        let names = entries.map(|it| it.expect("an entry").file_name());
+        let names = names.map(|it| it.to_string_lossy().into_owned());
+        names.filter(|it| it != "state.db").collect()
+    };
+    assert_eq!(names("data"), ["snapshots"], "{name}");
+    assert_eq!(names("data/snapshots"), ["100"], "{name}");
+    let chunk = std::fs::read(sidecar.home.join("data/snapshots/100/1/0"));
+    assert_eq!(chunk.expect("a chunk"), b"chunk", "{name}");
+    let height = std::fs::read(sidecar.home.join(".sei-sidecar-snapshot-height"));
+    assert_eq!(height.expect("a height"), b"100", "{name}");
+}
+
 #[test]
 fn dying_before_or_after_anything_is_durable_loses_nothing_and_repeats_nothing() {
     let mut deaths = HashMap::new();
     for point in Point::ALL {
         // Files are renamed many times on the way, and each time is another place to die at.
         let passes = match point {
-            Point::RenameBefore | Point::RenameAfter => 1..=10,
-            Point::SubmitBefore | Point::SubmitAfter => 1..=4,
-            Point::FinishBefore | Point::FinishAfter => 1..=4,
+            Point::RenameBefore | Point::RenameAfter => 1..=12,
+            Point::RemoveBefore | Point::RemoveAfter => 1..=4,
+            Point::SubmitBefore | Point::SubmitAfter => 1..=6,
+            Point::FinishBefore | Point::FinishAfter => 1..=6,
             Point::MigrateBefore | Point::MigrateAfter => 1..=5,
             _ => 1..=1,
         };
