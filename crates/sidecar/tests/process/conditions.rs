@@ -99,8 +99,8 @@ fn waits(sidecar: &Sidecar, params: Value) -> String {
     format!("/v0/tasks/{}", reply.json()["id"].as_str().expect("an id"))
 }
 
-fn ended(sidecar: &Sidecar, path: &str) -> Value {
-    sidecar.ended(path.strip_prefix("/v0/tasks/").expect("a path"))
+fn id(path: &str) -> &str {
+    path.strip_prefix("/v0/tasks/").expect("a path")
 }
 
 #[test]
@@ -113,10 +113,10 @@ fn a_height_is_waited_for_in_sight_of_all_and_then_the_node_is_ended() {
         shown["last"].is_string().then_some(shown)
     });
     assert_eq!(shown["waitingFor"], "seid to serve", "{shown}");
-    pod.sidecar.completes("mark-ready", json!({}));
-    assert_eq!(ended(&pod.sidecar, &caught_up)["status"], "completed");
+    pod.completes("mark-ready");
+    pod.completed(id(&caught_up));
     let now = pod.reaches(2);
-    let target = now + 15;
+    let target = now + 40;
     let path = waits(
         &pod.sidecar,
         json!({"condition": "height", "targetHeight": target, "action": "SIGTERM_SEID"}),
@@ -129,10 +129,9 @@ fn a_height_is_waited_for_in_sight_of_all_and_then_the_node_is_ended() {
     assert_eq!(shown["targetHeight"], target, "{shown}");
     assert!(shown["height"].as_u64() >= Some(now), "{shown}");
     // It waits, and keeps nobody else from the process.
-    pod.sidecar.completes("restart-seid", json!({}));
+    pod.completes("restart-seid");
     assert_eq!(pod.ends(1), [Some(0)]);
-    let done = ended(&pod.sidecar, &path);
-    assert_eq!(done["status"], "completed", "{done}");
+    pod.completed(id(&path));
     assert_eq!(pod.ends(2), [Some(0), Some(0)], "it ended by itself");
     pod.reaches(target);
 }
@@ -202,6 +201,6 @@ fn a_node_that_has_ended_already_needs_no_end() {
     drop(puppet);
     let stop = sidecar.ended(stop["id"].as_str().expect("an id"));
     assert_eq!(stop["status"], "completed", "{stop}");
-    let task = ended(&sidecar, &path);
+    let task = sidecar.ended(id(&path));
     assert_eq!(task["status"], "completed", "{task}");
 }

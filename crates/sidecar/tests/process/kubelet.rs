@@ -3,6 +3,7 @@
 
 use super::node::{Node, P2P, PATIENCE, RPC, program};
 use super::stage::{Sidecar, until};
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,6 +57,26 @@ impl Pod {
             let codes: Vec<_> = ends.iter().map(ExitStatus::code).collect();
             (codes.len() >= times).then_some(codes)
         })
+    }
+
+    /// Performs a task that may have to wait for the node.
+    pub(crate) fn completes(&self, type_: &str) {
+        let reply = self.sidecar.post(&json!({"type": type_}));
+        self.completed(reply.json()["id"].as_str().expect("an id"));
+    }
+
+    /// Waits for the good end of a task that waits for the node.
+    pub(crate) fn completed(&self, id: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let task = self.sidecar.get(&format!("/v0/tasks/{id}")).json();
+            match task["status"].as_str() {
+                Some("completed") => return,
+                Some("running") => assert!(Instant::now() < deadline, "{task}"),
+                _ => panic!("{task}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Waits for a block.

@@ -137,6 +137,7 @@ fn a_sidecar_that_dies_on_the_way_goes_on_when_it_is_back() {
         ("data-wipe-before", 3),
         ("file-remove-after", 2),
         ("file-remove-after", 3),
+        ("file-rename-before", 1),
     ] {
         let mut sidecar = Sidecar::idle(&format!("{word}-{pass}"))
             .with_facts("uid", "node", "start")
@@ -234,12 +235,12 @@ fn the_data_of_a_node_that_runs_is_not_touched() {
 fn a_node_held_stopped_wiped_and_released_begins_anew() {
     let pod = Pod::start("anew");
     let sidecar = &pod.sidecar;
-    sidecar.completes("mark-ready", json!({}));
+    pod.completes("mark-ready");
     let before = pod.reaches(8);
     let error = fails(sidecar, "reset-data", json!({}));
     assert!(error.contains("seid runs (process "), "{error}");
-    sidecar.completes("mark-not-ready", json!({}));
-    sidecar.completes("stop-seid", json!({}));
+    pod.completes("mark-not-ready");
+    pod.completes("stop-seid");
     let task = sidecar.perform("reset-data", json!({}));
     assert!(
         task["result"]["wipedBytes"].as_i64() > Some(10_000),
@@ -253,7 +254,7 @@ fn a_node_held_stopped_wiped_and_released_begins_anew() {
             .join("config/priv_validator_key.json")
             .exists()
     );
-    sidecar.completes("mark-ready", json!({}));
+    pod.completes("mark-ready");
     let first = pod.reaches(1);
     assert!(first < before, "{first} is after {before}");
     pod.reaches(first + 2);

@@ -95,16 +95,17 @@ fn numbers_of_another_namespace_are_not_used() {
     let listed = home.join("self");
     std::fs::create_dir_all(&listed).expect("a folder");
     std::fs::write(listed.join("status"), "NSpid:\t31\t7\n").expect("a file");
-    let trouble = Processes::listed_in(&home, &Home::at("/sei")).find();
-    assert!(
-        matches!(trouble, Err(Trouble::Foreign { .. })),
-        "{trouble:?}"
-    );
+    let processes = Processes::listed_in(&home, &Home::at("/sei"));
+    let foreign = processes.find();
     std::fs::remove_dir_all(&home).expect("no folder");
-    let trouble = Processes::listed_in(&home, &Home::at("/sei")).find();
     assert!(
-        matches!(trouble, Err(Trouble::Unlisted { .. })),
-        "{trouble:?}"
+        matches!(foreign, Err(Trouble::Foreign { .. })),
+        "{foreign:?}"
+    );
+    let nowhere = processes.find();
+    assert!(
+        matches!(nowhere, Err(Trouble::Unlisted { .. })),
+        "{nowhere:?}"
     );
 }
 

@@ -41,9 +41,9 @@ pub(crate) fn fails(sidecar: &Sidecar, type_: &str, params: Value) -> String {
 #[test]
 fn a_restart_ends_the_node_and_waits_until_it_serves_again() {
     let pod = Pod::start("restart");
-    pod.sidecar.completes("mark-ready", json!({}));
+    pod.completes("mark-ready");
     let before = pod.reaches(2);
-    pod.sidecar.completes("restart-seid", json!({}));
+    pod.completes("restart-seid");
     assert_eq!(pod.ends(1), [Some(0)], "it ended once, and by itself");
     assert!(
         pod.node.height().is_some(),
@@ -56,14 +56,14 @@ fn a_restart_ends_the_node_and_waits_until_it_serves_again() {
 #[test]
 fn a_node_that_is_stopped_behind_a_closed_gate_stays_down() {
     let pod = Pod::start("stop");
-    pod.sidecar.completes("mark-ready", json!({}));
+    pod.completes("mark-ready");
     pod.reaches(2);
-    pod.sidecar.completes("mark-not-ready", json!({}));
-    pod.sidecar.completes("stop-seid", json!({}));
+    pod.completes("mark-not-ready");
+    pod.completes("stop-seid");
     assert_eq!(pod.ends(1), [Some(0)]);
     assert_eq!(pod.node.height(), None);
     // Nothing to stop is as good.
-    pod.sidecar.completes("stop-seid", json!({}));
+    pod.completes("stop-seid");
     // A restart of it waits for whoever opens the gate.
     let restart = pod.sidecar.post(&json!({"type": "restart-seid"})).json();
     let id = restart["id"].as_str().expect("an id");
@@ -72,8 +72,8 @@ fn a_node_that_is_stopped_behind_a_closed_gate_stays_down() {
         (task["result"]["progress"]["waitingFor"] == "seid to serve again").then_some(())
     });
     assert_eq!(pod.ends(1).len(), 1, "it was not started");
-    pod.sidecar.completes("mark-ready", json!({}));
-    assert_eq!(pod.sidecar.ended(id)["status"], "completed");
+    pod.completes("mark-ready");
+    pod.completed(id);
 }
 
 #[test]
@@ -180,5 +180,10 @@ fn a_stop_that_is_deleted_leaves_the_node_to_itself() {
         assert_eq!(sidecar.call("DELETE", &path, "", "").status, 204);
         assert_eq!(sidecar.get(&path).status, 404);
     }
+    let log = sidecar.log();
+    assert!(
+        !log.contains("its work has not ended yet"),
+        "it was heard: {log}"
+    );
     assert!(puppet.is_alive());
 }
