@@ -1,7 +1,6 @@
 //! The contract between proxy and sidecar: the real keelson-proxy before the real sidecar, at a real
 //! API server.
 
-#[allow(dead_code, reason = "other tests use the rest")]
 #[path = "contract/program.rs"]
 mod program;
 #[allow(dead_code, reason = "the proxy's own tests use the rest")]

@@ -45,10 +45,7 @@ pub fn url(at: &str) -> String {
 
 /// Asks all who and how high they are, and keeps those of the chain that answer, in their order.
 pub async fn hear(candidates: Vec<String>, chain: &str) -> Result<Vec<Heard>, Trouble> {
-    let asking = stream::iter(candidates.clone()).map(async |at: String| {
-        let status = Rpc::new(&url(&at), rpc::PATIENCE).status().await;
-        (at, status)
-    });
+    let asking = stream::iter(candidates.clone()).map(greet);
     let answers: Vec<_> = asking.buffered(AT_ONCE).collect().await;
     let mut heard = Vec::new();
     for (at, answer) in answers {
@@ -76,6 +73,17 @@ pub async fn hear(candidates: Vec<String>, chain: &str) -> Result<Vec<Heard>, Tr
     Ok(heard)
 }
 
+async fn greet(at: String) -> (String, Result<Status, rpc::Trouble>) {
+    let status = Rpc::new(&url(&at), rpc::PATIENCE).status().await;
+    (at, status)
+}
+
+async fn inquire(heard: Heard, height: u64) -> (Heard, Result<String, rpc::Trouble>) {
+    let rpc = Rpc::new(&url(&heard.at), rpc::PATIENCE);
+    let hash = rpc.block_hash(height).await;
+    (heard, hash)
+}
+
 /// The highest block anyone has.
 pub fn highest(heard: &[Heard]) -> u64 {
     let heights = heard.iter().map(|it| it.status.height);
@@ -84,12 +92,7 @@ pub fn highest(heard: &[Heard]) -> u64 {
 
 /// Asks all for the hash of a block, and keeps those that have it.
 pub async fn ask(heard: Vec<Heard>, height: u64) -> Vec<Witness> {
-    let asking = stream::iter(heard).map(async |heard: Heard| {
-        let hash = Rpc::new(&url(&heard.at), rpc::PATIENCE)
-            .block_hash(height)
-            .await;
-        (heard, hash)
-    });
+    let asking = stream::iter(heard).map(|heard| inquire(heard, height));
     let answers: Vec<_> = asking.buffered(AT_ONCE).collect().await;
     let mut witnesses = Vec::new();
     for (heard, answer) in answers {
