@@ -33,7 +33,9 @@ pub enum Trouble {
     #[error("{0:?} is not a region; use a name such as eu-central-1")]
     Region(String),
     /// An endpoint that is no URL.
-    #[error("{0:?} is not a URL; AWS_ENDPOINT_URL_EC2 must be one, such as https://host")]
+    #[error(
+        "{0:?} is not a URL; AWS_ENDPOINT_URL and what begins so must be one, such as https://host"
+    )]
     Endpoint(String),
     /// Nobody to ask as.
     #[error(transparent)]
@@ -87,8 +89,9 @@ pub async fn running(
     region: &str,
     tags: &BTreeMap<String, String>,
 ) -> Result<Vec<String>, Trouble> {
-    let endpoint = endpoint(&variable, region)?;
-    let credentials = Sources::read(&variable).find().await?;
+    let endpoint = endpoint(&variable, "ec2", region)?;
+    let tokens = self::endpoint(&variable, "sts", region)?;
+    let credentials = Sources::read(&variable).find(&tokens).await?;
     let mut addresses = Vec::new();
     let mut next = None;
     for _ in 0..PAGES {
@@ -106,13 +109,18 @@ pub async fn running(
     })
 }
 
-/// Where a region's API is.
-pub fn endpoint(variable: impl Fn(&str) -> Option<String>, region: &str) -> Result<Uri, Trouble> {
+/// Where a service of a region is.
+pub fn endpoint(
+    variable: impl Fn(&str) -> Option<String>,
+    service: &str,
+    region: &str,
+) -> Result<Uri, Trouble> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if region.is_empty() || !region.bytes().all(plain) {
         return Err(Trouble::Region(region.to_owned()));
     }
-    let given = ["AWS_ENDPOINT_URL_EC2", "AWS_ENDPOINT_URL"]
+    let own = format!("AWS_ENDPOINT_URL_{}", service.to_ascii_uppercase());
+    let given = [own.as_str(), "AWS_ENDPOINT_URL"]
         .into_iter()
         .find_map(|name| variable(name).filter(|text| !text.is_empty()));
     let text = given.unwrap_or_else(|| {
@@ -120,7 +128,7 @@ pub fn endpoint(variable: impl Fn(&str) -> Option<String>, region: &str) -> Resu
             true => "amazonaws.com.cn",
             false => "amazonaws.com",
         };
-        format!("https://ec2.{region}.{domain}")
+        format!("https://{service}.{region}.{domain}")
     });
     let url: Option<Uri> = text.parse().ok();
     url.filter(|url| url.scheme().is_some() && url.authority().is_some())

@@ -1,8 +1,9 @@
-//! What EC2 answers, read from its XML.
+//! What EC2 and the service of tokens answer, read from their XML.
 //!
-//! Of XML only what EC2 sends is understood: elements, text, and the five characters that have names.
+//! Of XML only what they send is understood: elements, text, and the five characters that have names.
 //! Anything else is refused rather than guessed at.
 
+use super::credentials::Credentials;
 use std::net::IpAddr;
 
 /// A page of machines.
@@ -81,6 +82,23 @@ pub fn page(body: &[u8]) -> Result<Page, Unlike> {
 
 fn address(text: String) -> Option<String> {
     text.parse::<IpAddr>().ok().map(|it| it.to_string())
+}
+
+/// The keys a role is given, where the answer holds all of them.
+pub fn keys(body: &[u8]) -> Option<Credentials> {
+    let (mut id, mut secret, mut token) = (None, None, None);
+    let walked = walk(body, |path, event| match (path, event) {
+        ([.., "Credentials", "AccessKeyId"], Event::Text(text)) => id = Some(text),
+        ([.., "Credentials", "SecretAccessKey"], Event::Text(text)) => secret = Some(text),
+        ([.., "Credentials", "SessionToken"], Event::Text(text)) => token = Some(text),
+        _ => {}
+    });
+    walked.ok()?;
+    Some(Credentials {
+        access_key_id: id?,
+        secret_access_key: secret?,
+        session_token: Some(token?),
+    })
 }
 
 /// What a refusal says, where it is one of EC2's.

@@ -1,6 +1,7 @@
-//! Who asks an AWS API: the environment, the container's endpoint, or the machine's metadata service,
-//! in this order, as AWS's own programs look.
+//! Who asks an AWS API: the keys of the environment, the role of a token the cluster gives the pod, the
+//! container's endpoint, or the machine's metadata service, in this order, as AWS's own programs look.
 
+use super::{FORM, answer, escaped};
 use crate::fetch::{self, fetch};
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::Full;
@@ -11,6 +12,8 @@ use std::time::Duration;
 
 /// How long one answer may take. Both endpoints are on the machine or on its link.
 const ANSWER: Duration = Duration::from_secs(2);
+/// How long the service of tokens may take, which is not.
+const ROLE: Duration = Duration::from_secs(15);
 /// How long an answer may be.
 const LIMIT: usize = 64 * 1024;
 const CONTAINER: &str = "http://169.254.170.2";
@@ -75,6 +78,14 @@ pub enum Problem {
     /// It refuses.
     #[error("answers {0}")]
     Refused(StatusCode),
+    /// It refuses, and says why.
+    #[error("answers {status}: {said}")]
+    Denied {
+        /// The status.
+        status: StatusCode,
+        /// What it says.
+        said: String,
+    },
     /// It answers something else. What, is not said: it may be half of a key.
     #[error("answers something else than credentials")]
     Unlike,
@@ -98,7 +109,9 @@ impl NoCredentials {
             Self::Half => false,
             Self::Place { problem, .. } | Self::Nowhere { problem, .. } => match problem {
                 Problem::NoAnswer(fetch::Trouble::Address) | Problem::Disabled => false,
-                Problem::Refused(status) => !status.is_client_error(),
+                Problem::Refused(status) | Problem::Denied { status, .. } => {
+                    !status.is_client_error()
+                }
                 _ => true,
             },
         }
@@ -112,6 +125,15 @@ pub enum Sources {
     Given(Credentials),
     /// Half of it.
     Half,
+    /// At the service that gives a role to whoever shows a token of the cluster.
+    Role {
+        /// The role.
+        arn: String,
+        /// What the session is called in the cloud's records.
+        session: String,
+        /// The file of the token; it changes.
+        token: PathBuf,
+    },
     /// At an endpoint made for the container.
     Container {
         /// The endpoint.
@@ -161,6 +183,15 @@ impl Sources {
             (None, None) => {}
             _ => return Self::Half,
         }
+        if let (Some(token), Some(arn)) = (set("AWS_WEB_IDENTITY_TOKEN_FILE"), set("AWS_ROLE_ARN"))
+        {
+            let session = set("AWS_ROLE_SESSION_NAME");
+            return Self::Role {
+                arn,
+                session: session.unwrap_or_else(|| "keelson-sidecar".to_owned()),
+                token: token.into(),
+            };
+        }
         let relative = set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
         let relative = relative.map(|path| format!("{CONTAINER}{path}"));
         if let Some(url) = relative.or_else(|| set("AWS_CONTAINER_CREDENTIALS_FULL_URI")) {
@@ -181,11 +212,22 @@ impl Sources {
         }
     }
 
-    /// Looks.
-    pub async fn find(self) -> Result<Credentials, NoCredentials> {
+    /// Looks. The service that gives roles is where it is said to be.
+    pub async fn find(self, tokens: &Uri) -> Result<Credentials, NoCredentials> {
         match self {
             Self::Given(credentials) => Ok(credentials),
             Self::Half => Err(NoCredentials::Half),
+            Self::Role {
+                arn,
+                session,
+                token,
+            } => {
+                let found = of_role(tokens, &arn, &session, token).await;
+                found.map_err(|problem| NoCredentials::Place {
+                    place: format!("the service of tokens at {tokens}"),
+                    problem,
+                })
+            }
             Self::Container { url, token } => {
                 let found = of_container(&url, token).await;
                 found.map_err(|problem| NoCredentials::Place {
@@ -207,19 +249,51 @@ impl Sources {
     }
 }
 
+/// The words of a file, without what is around them.
+async fn words(path: PathBuf) -> Result<String, Problem> {
+    let shown = path.display().to_string();
+    let reading = tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await;
+    let text = reading.map_err(std::io::Error::from).flatten();
+    let text = text.map_err(|error| Problem::File {
+        path: shown,
+        problem: error.to_string(),
+    })?;
+    Ok(text.trim().to_owned())
+}
+
+/// The request is not signed: the token says who asks.
+async fn of_role(
+    tokens: &Uri,
+    arn: &str,
+    session: &str,
+    token: PathBuf,
+) -> Result<Credentials, Problem> {
+    let body = format!(
+        "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn={}&RoleSessionName={}\
+         &WebIdentityToken={}",
+        escaped(arn),
+        escaped(session),
+        escaped(&words(token).await?)
+    );
+    let mut question = Request::new(Full::from(body));
+    *question.method_mut() = Method::POST;
+    *question.uri_mut() = tokens.clone();
+    let form = HeaderValue::from_static(FORM);
+    question.headers_mut().insert(header::CONTENT_TYPE, form);
+    let answer = fetch(question, LIMIT, ROLE).await?;
+    match answer.status {
+        StatusCode::OK => answer::keys(&answer.body).ok_or(Problem::Unlike),
+        status => Err(Problem::Denied {
+            status,
+            said: answer::refusal(&answer.body).unwrap_or_default(),
+        }),
+    }
+}
+
 async fn of_container(url: &str, token: Option<Token>) -> Result<Credentials, Problem> {
     let token = match token {
         Some(Token::Text(text)) => Some(text),
-        Some(Token::File(path)) => {
-            let shown = path.display().to_string();
-            let reading = tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await;
-            let text = reading.map_err(std::io::Error::from).flatten();
-            let text = text.map_err(|error| Problem::File {
-                path: shown,
-                problem: error.to_string(),
-            })?;
-            Some(text.trim().to_owned())
-        }
+        Some(Token::File(path)) => Some(words(path).await?),
         None => None,
     };
     let headers = token

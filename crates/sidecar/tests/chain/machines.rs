@@ -134,6 +134,62 @@ fn a_machines_role_signs_where_no_keys_are_given() {
 }
 
 #[test]
+fn a_pods_own_role_is_had_for_the_clusters_token() {
+    let chain = Chain::shared();
+    let one = chain.validator.address;
+    let cloud = Cloud::answering(move |_| (200, machines(&[one], "")));
+    let service = Cloud::answering(|asked| {
+        let shown = asked.body.ends_with("&WebIdentityToken=a.b%2Bc");
+        let role = asked
+            .body
+            .contains("&RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fx&");
+        match shown && role {
+            true => {
+                let keys = format!(
+                    "<R><AssumeRoleWithWebIdentityResult><Credentials><SessionToken>t0k&amp;en</SessionToken>\
+                     <SecretAccessKey>{SECRET}</SecretAccessKey><AccessKeyId>AKIDEXAMPLE</AccessKeyId>\
+                     </Credentials></AssumeRoleWithWebIdentityResult></R>"
+                );
+                (200, keys)
+            }
+            false => {
+                let refusal =
+                    "<E><Error><Code>InvalidIdentityToken</Code><Message>no</Message></Error></E>";
+                (400, refusal.into())
+            }
+        }
+    });
+    let mut sidecar = Sidecar::idle("peers-pod-role");
+    let file = sidecar.home.join("token");
+    std::fs::write(&file, "old").expect("a file");
+    sidecar = sidecar
+        .with("AWS_ENDPOINT_URL_EC2", &cloud.url)
+        .with("AWS_ENDPOINT_URL_STS", &service.url)
+        .with("AWS_ROLE_ARN", "arn:aws:iam::1:role/x")
+        .with("AWS_WEB_IDENTITY_TOKEN_FILE", &file.display().to_string());
+    sidecar.run();
+    let error = fails(&sidecar, &tagged(), false);
+    assert!(
+        error.contains("answers 400 Bad Request: InvalidIdentityToken: no"),
+        "{error}"
+    );
+    std::fs::write(&file, "a.b+c\n").expect("a file");
+    sidecar.completes("discover-peers", json!({"sources": tagged()}));
+    let asked = &cloud.asked()[0];
+    assert_eq!(
+        asked.header("authorization"),
+        signature(asked, Some("t0k&en"))
+    );
+    assert!(!sidecar.log().contains(SECRET));
+    std::fs::remove_file(&file).expect("a file");
+    let error = fails(&sidecar, &tagged(), true);
+    assert!(
+        error.contains("which cannot be read: No such file"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_containers_endpoint_is_shown_the_token_of_its_file() {
     let chain = Chain::shared();
     let one = chain.validator.address;

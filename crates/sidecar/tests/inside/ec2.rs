@@ -132,21 +132,28 @@ fn machines_that_run_are_asked_for_by_all_their_tags() {
 #[test]
 fn a_region_has_an_endpoint_unless_another_is_named() {
     let none = |_: &str| None;
-    let at = |region| endpoint(none, region).expect("an endpoint").to_string();
+    let at = |region| {
+        let url = endpoint(none, "ec2", region);
+        url.expect("an endpoint").to_string()
+    };
     assert_eq!(
         at("eu-central-1"),
         "https://ec2.eu-central-1.amazonaws.com/"
     );
     assert_eq!(at("cn-north-1"), "https://ec2.cn-north-1.amazonaws.com.cn/");
     for region in ["", "a.b", "x/../y", "evil.example/?", "EU"] {
-        let text = endpoint(none, region).expect_err("no region").to_string();
+        let text = endpoint(none, "ec2", region)
+            .expect_err("no region")
+            .to_string();
         assert!(text.contains("is not a region"), "{text}");
     }
     let named = |name: &str| (name == "AWS_ENDPOINT_URL_EC2").then(|| "http://h:1".to_owned());
-    let url = endpoint(named, "eu-central-1").expect("an endpoint");
+    let url = endpoint(named, "ec2", "eu-central-1").expect("an endpoint");
     assert_eq!(url, "http://h:1/");
+    let url = endpoint(named, "sts", "eu-central-1").expect("an endpoint");
+    assert_eq!(url, "https://sts.eu-central-1.amazonaws.com/");
     let bad = |name: &str| (name == "AWS_ENDPOINT_URL").then(|| "nothing".to_owned());
-    let text = endpoint(bad, "eu-central-1")
+    let text = endpoint(bad, "ec2", "eu-central-1")
         .expect_err("no URL")
         .to_string();
     assert!(text.starts_with("\"nothing\" is not a URL"), "{text}");
@@ -233,7 +240,24 @@ fn keys_are_looked_for_where_awss_own_programs_look() {
         sources(&[pair[1], ("AWS_ACCESS_KEY_ID", "")]),
         Sources::Half
     );
+    let role = [
+        ("AWS_ROLE_ARN", "arn"),
+        ("AWS_WEB_IDENTITY_TOKEN_FILE", "/t"),
+    ];
+    let wanted = Sources::Role {
+        arn: "arn".into(),
+        session: "keelson-sidecar".into(),
+        token: "/t".into(),
+    };
+    assert_eq!(sources(&[role[0], role[1], container]), wanted);
     let url = "http://169.254.170.2/role".to_owned();
+    assert_eq!(
+        sources(&[role[0], container]),
+        Sources::Container {
+            url: url.clone(),
+            token: None
+        }
+    );
     assert_eq!(
         sources(&[container, full]),
         Sources::Container { url, token: None }
