@@ -101,6 +101,11 @@ pub(super) struct Doing {
 }
 
 impl Doing {
+    /// Whether nothing can be lost on the way.
+    pub(super) fn is_folder(&self) -> bool {
+        self.place.kind == PlaceKind::Folder
+    }
+
     /// The fault of an error.
     pub(super) fn fault(&self, error: &Error) -> Fault {
         let text = error.to_string();

@@ -93,6 +93,7 @@ impl Reading {
             let fault = match timeout(SILENCE, body.next()).await {
                 Ok(Some(Ok(bytes))) if bytes.is_empty() => continue,
                 Ok(Some(Ok(bytes))) => return self.count(bytes).map(Some),
+                Ok(Some(Err(error))) if self.doing.is_folder() => self.doing.fault(&error),
                 // Whatever becomes of a body that had begun well, it was lost on the way.
                 Ok(Some(Err(_)) | None) => self.doing.cut(self.at, self.size),
                 Err(_) => self.doing.late(SILENCE),

@@ -166,3 +166,25 @@ fn exactly_the_four_open_paths_need_no_header_and_others_need_exactly_one() {
         Ok(None)
     );
 }
+
+#[test]
+fn an_endpoint_is_taken_from_the_usual_variables_too_and_means_path_style() {
+    let reach = |more: &[(&str, &str)]| read(more).expect("settings").object_store;
+    assert_eq!(reach(&[]).endpoint, None);
+    assert!(!reach(&[]).path_style);
+    let (own, s3, any) = (
+        ("SEI_OBJECT_STORE_ENDPOINT", "http://own"),
+        ("AWS_ENDPOINT_URL_S3", "http://s3"),
+        ("AWS_ENDPOINT_URL", "http://any"),
+    );
+    for (variables, endpoint) in [
+        (&[own, s3, any][..], "http://own"),
+        (&[s3, any], "http://s3"),
+        (&[any], "http://any"),
+    ] {
+        let reach = reach(variables);
+        assert_eq!(reach.endpoint.as_deref(), Some(endpoint));
+        assert!(reach.path_style);
+    }
+    assert!(!reach(&[any, ("SEI_OBJECT_STORE_PATH_STYLE", "false")]).path_style);
+}

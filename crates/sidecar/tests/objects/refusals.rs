@@ -1,7 +1,7 @@
 //! Archives that are damaged or mean harm: each is refused with its sentence, and nothing of it is
 //! kept.
 
-use super::gateway::{Kind, Store};
+use super::gateway::{ACCESS_KEY, Kind, SECRET_KEY, Store};
 use super::pack::{Pack, gzip, snapshot, zstandard};
 use super::restore::{names, put, serving};
 use super::stage::Sidecar;
@@ -233,6 +233,40 @@ fn a_digest_beside_the_archive_is_heeded() {
     put(&store, beside, format!("{right}  100.tar.gz\n").as_bytes());
     put(&store, "x/state-sync/100.tar.gz", &archive);
     sidecar.completes("snapshot-restore", json!({}));
+}
+
+#[test]
+fn a_digest_noted_on_the_archive_is_heeded() {
+    let store = Store::new(Kind::PathStyle);
+    let archive = snapshot(100, 2, 100_000).gz();
+    let sidecar = serving(&store, "noted");
+    put_noted(&store, &archive, &sha256(b"another"));
+    let task = sidecar.perform("snapshot-restore", json!({}));
+    let error = task["error"].as_str().expect("an error");
+    assert!(error.contains("was expected"), "{error}");
+    assert_eq!(names(&sidecar.home.join("data")), [""; 0], "{task}");
+    put_noted(&store, &archive, &sha256(&archive));
+    sidecar.completes("snapshot-restore", json!({}));
+}
+
+/// Puts the archive with a note of its digest on it, as an uploader of another make may.
+fn put_noted(store: &Store, archive: &[u8], digest: &str) {
+    use object_store::{Attribute, PutOptions, path::Path};
+    let client = object_store::aws::AmazonS3Builder::new()
+        .with_endpoint(format!("http://127.0.0.1:{}", store.port))
+        .with_allow_http(true)
+        .with_region(store.bucket().region)
+        .with_bucket_name(&store.name)
+        .with_access_key_id(ACCESS_KEY)
+        .with_secret_access_key(SECRET_KEY)
+        .build()
+        .expect("a client");
+    let note = (Attribute::Metadata("sha256".into()), digest.to_owned());
+    let options = PutOptions::from(object_store::Attributes::from_iter([note]));
+    let key = Path::from("x/state-sync/100.tar.gz");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let put = object_store::ObjectStore::put_opts(&client, &key, archive.to_vec().into(), options);
+    runtime.block_on(put).expect("a put");
 }
 
 fn sha256(bytes: &[u8]) -> String {

@@ -2,8 +2,10 @@
 
 use super::gateway::{KINDS, Kind, Store};
 use super::line::Line;
+use super::stage::until;
 use bytes::Bytes;
 use keelson_sidecar::objects::{self, Objects, part_size};
+use std::path::Path;
 
 const TEXT: &str = "text/plain";
 
@@ -101,7 +103,7 @@ async fn a_large_object_is_written_as_it_comes_and_read_back_in_order() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_object_that_is_given_up_leaves_the_one_before() {
     for kind in KINDS {
         let store = Store::new(kind);
@@ -117,8 +119,39 @@ async fn an_object_that_is_given_up_leaves_the_one_before() {
             assert_eq!(keys(&objects, "").await, ["key"], "{kind:?}");
             let got = objects.get("key", 100).await.expect("an object");
             assert_eq!(got, "before", "{kind:?}, dropped {dropped}");
+            // What was brought of it is gone, too.
+            until("nothing left", || {
+                parts(&store.folder).is_empty().then_some(())
+            });
         }
     }
+}
+
+/// Files of large objects that are not finished, wherever a back end keeps them.
+fn parts(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => found.extend(parts(&path)),
+            false => found.push(path.display().to_string()),
+        }
+    }
+    found.retain(|it| it.contains("/multipart/") || it.contains('#'));
+    found
+}
+
+#[tokio::test]
+async fn a_file_that_shrinks_while_it_is_read_is_a_fault_and_not_tried_again() {
+    let store = Store::new(Kind::Folder);
+    let objects = store.open();
+    let bytes = noise(1, 2 << 20);
+    objects.put("key", bytes, TEXT).await.expect("a put");
+    let mut reading = objects.read("key").await.expect("an object");
+    reading.next().await.expect("bytes").expect("bytes");
+    std::fs::write(store.folder.join("key"), "short").expect("a file");
+    let fault = reading.next().await.expect_err("a fault");
+    assert_eq!(fault.kind, objects::Kind::Unexpected, "{fault}");
 }
 
 #[test]
