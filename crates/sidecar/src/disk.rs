@@ -62,9 +62,7 @@ pub fn replace_all(files: &[New<'_>]) -> Result<(), Trouble> {
         }
     };
     for (file, beside) in files.iter().zip(&beside) {
-        point(Point::RenameBefore);
-        fs::rename(beside, &file.path).map_err(trouble(&file.path, "put in place"))?;
-        point(Point::RenameAfter);
+        rename(beside, &file.path)?;
     }
     for file in files {
         settle(&file.path)?;
@@ -73,20 +71,86 @@ pub fn replace_all(files: &[New<'_>]) -> Result<(), Trouble> {
 }
 
 fn write_beside(new: &New<'_>) -> Result<PathBuf, Trouble> {
-    let beside = unfinished(&new.path);
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(new.mode)
-        .open(&beside)
-        .map_err(trouble(&beside, "created"))?;
-    file.write_all(new.bytes)
-        // A file that was left from before keeps its rights, and the process' mask takes some away.
-        .and_then(|()| file.set_permissions(fs::Permissions::from_mode(new.mode)))
-        .and_then(|()| file.sync_all())
-        .map_err(trouble(&beside, "written"))?;
-    Ok(beside)
+    let mut beside = Beside::create(&new.path, new.mode)?;
+    beside.write(new.bytes)?;
+    beside.finish()
+}
+
+/// A file that is written piece by piece beside its place. One that is not put in place is taken away
+/// again.
+#[derive(Debug)]
+pub struct Beside {
+    place: PathBuf,
+    mode: u32,
+    file: File,
+    left: bool,
+}
+
+impl Beside {
+    /// An empty file beside a place.
+    pub fn create(place: &Path, mode: u32) -> Result<Self, Trouble> {
+        let beside = unfinished(place);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(mode)
+            .open(&beside)
+            .map_err(trouble(&beside, "created"))?;
+        Ok(Self {
+            place: place.to_owned(),
+            mode,
+            file,
+            left: true,
+        })
+    }
+
+    /// Where it is until it is put in place.
+    pub fn path(&self) -> PathBuf {
+        unfinished(&self.place)
+    }
+
+    /// Takes more bytes.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        let written = self.file.write_all(bytes);
+        written.map_err(trouble(&self.path(), "written"))
+    }
+
+    /// Brings it to disk, and says where it is.
+    fn finish(mut self) -> Result<PathBuf, Trouble> {
+        let path = self.path();
+        self.file
+            // A file that was left from before keeps its rights, and the process' mask takes some away.
+            .set_permissions(fs::Permissions::from_mode(self.mode))
+            .and_then(|()| self.file.sync_all())
+            .map_err(trouble(&path, "written"))?;
+        self.left = false;
+        Ok(path)
+    }
+
+    /// Brings it to disk and puts it in place.
+    pub fn put_in_place(self) -> Result<(), Trouble> {
+        let place = self.place.clone();
+        let beside = self.finish()?;
+        rename(&beside, &place)?;
+        settle(&place)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if self.left {
+            // What is left lies about under a name nobody reads, and goes at the next start.
+            let _ = fs::remove_file(self.path());
+        }
+    }
+}
+
+fn rename(beside: &Path, place: &Path) -> Result<(), Trouble> {
+    point(Point::RenameBefore);
+    fs::rename(beside, place).map_err(trouble(place, "put in place"))?;
+    point(Point::RenameAfter);
+    Ok(())
 }
 
 fn unfinished(path: &Path) -> PathBuf {

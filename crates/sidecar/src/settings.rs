@@ -12,6 +12,7 @@
 //! | `KEELSON_SEID_STOP_GRACE` | how long seid may take to end when it is told to, 90 s |
 //! | `KEELSON_SEID_START_TIMEOUT` | how long seid may take to serve again after a restart, 15 minutes |
 //! | `KEELSON_SEID_CPUS` | CPUs seid may use; the sidecar's own number otherwise |
+//! | `SEI_GENESIS_DIR` | where genesis files lie as `<chain>.json`, `/usr/share/keelson/genesis` |
 //! | `SEI_OBJECT_STORE_ENDPOINT` | an S3-compatible server other than AWS; `AWS_ENDPOINT_URL_S3` and `AWS_ENDPOINT_URL` say the same |
 //! | `SEI_OBJECT_STORE_PATH_STYLE` | whether buckets are part of its paths; true where there is an endpoint |
 //!
@@ -23,12 +24,14 @@ use crate::home::Home;
 use keelson_seid_config::Host;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
 use std::time::Duration;
 use tracing::Level;
 
 /// The port where no other is given.
 pub const DEFAULT_PORT: &str = "7777";
 const DEFAULT_HOME: &str = "/sei";
+const DEFAULT_GENESIS_FILES: &str = "/usr/share/keelson/genesis";
 const DEFAULT_RPC: &str = "http://localhost:26657";
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 const UPLOAD_TIMEOUT: Duration = Duration::from_secs(2 * 3600);
@@ -68,6 +71,8 @@ pub struct Settings {
     pub chain_id: String,
     /// Where the genesis file is.
     pub genesis: Bucket,
+    /// Where genesis files came with the image.
+    pub genesis_files: PathBuf,
     /// Where snapshots are.
     pub snapshots: Bucket,
     /// How buckets are reached.
@@ -155,6 +160,7 @@ impl Settings {
                 name: reader.required("SEI_GENESIS_BUCKET"),
                 region: reader.required("SEI_GENESIS_REGION"),
             },
+            genesis_files: reader.genesis_files(),
             snapshots: Bucket {
                 name: reader.required("SEI_SNAPSHOT_BUCKET"),
                 region: reader.required("SEI_SNAPSHOT_REGION"),
@@ -313,6 +319,16 @@ impl Reader<'_> {
             endpoint,
             path_style,
         }
+    }
+
+    fn genesis_files(&mut self) -> PathBuf {
+        let name = "SEI_GENESIS_DIR";
+        let folder = PathBuf::from(self.or(name, DEFAULT_GENESIS_FILES));
+        if !folder.is_absolute() {
+            let text = folder.display().to_string();
+            self.wrong(name, &text, "a folder: use its path from the root");
+        }
+        folder
     }
 
     fn host(&mut self) -> Host {

@@ -15,6 +15,7 @@ pub mod snapshot;
 pub mod state_sync;
 pub mod upload;
 
+use crate::disk;
 use crate::engine::{Ledger, Order, Perform};
 use crate::site::Site;
 use crate::work::{Done, Run, Trouble};
@@ -59,6 +60,26 @@ impl Tasks {
             Task::AwaitCondition(params) => condition::wait(params, site, run).await,
         }
     }
+}
+
+/// Does something with files where nobody waits for the disk.
+async fn on_disk<T: Send + 'static>(
+    task: &'static str,
+    operation: &'static str,
+    act: impl FnOnce() -> Result<T, disk::Trouble> + Send + 'static,
+) -> Result<T, Trouble> {
+    let problem = match tokio::task::spawn_blocking(act).await {
+        Ok(Ok(done)) => return Ok(done),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    Err(Trouble {
+        task,
+        operation,
+        what: problem,
+        hint: None,
+        retryable: true,
+    })
 }
 
 /// The answer of a task that is still to be written.

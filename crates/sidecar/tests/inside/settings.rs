@@ -5,6 +5,7 @@ use keelson_sidecar::gate::PodKind;
 use keelson_sidecar::settings::{Flags, Settings};
 use keelson_wire::route;
 use std::collections::HashMap;
+use std::path::Path;
 use std::time::Duration;
 
 const REQUIRED: [&str; 5] = [
@@ -187,4 +188,14 @@ fn an_endpoint_is_taken_from_the_usual_variables_too_and_means_path_style() {
         assert!(reach.path_style);
     }
     assert!(!reach(&[any, ("SEI_OBJECT_STORE_PATH_STYLE", "false")]).path_style);
+}
+
+#[test]
+fn genesis_files_are_in_a_folder_named_from_the_root() {
+    let of = |text| read(&[("SEI_GENESIS_DIR", text)]);
+    let folder = |text| of(text).expect("settings").genesis_files;
+    assert_eq!(folder(""), Path::new("/usr/share/keelson/genesis"));
+    assert_eq!(folder("/files"), Path::new("/files"));
+    let bad = of("files").expect_err("a refusal");
+    assert!(bad.contains("SEI_GENESIS_DIR=\"files\""), "{bad}");
 }
