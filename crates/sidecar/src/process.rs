@@ -13,6 +13,7 @@ pub use seen::{Kin, Seen, judge};
 use crate::home::Home;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, PidfdFlags, Signal, getuid, pidfd_open, pidfd_send_signal};
 use std::fs;
 use std::io;
@@ -112,6 +113,8 @@ pub struct Found {
 pub struct Node {
     /// Its number when it was found.
     pub pid: i32,
+    /// How long it had been there then, where that can be told.
+    pub age: Option<Duration>,
     held: Arc<OwnedFd>,
 }
 
@@ -177,6 +180,13 @@ impl Processes {
             .map_or(Kin::Stranger, |seen| judge(&seen, &self.homes))
     }
 
+    /// How long ago a process was started, by the clock that counts since the machine was.
+    fn age(&self, pid: i32) -> Option<Duration> {
+        let stat = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")).ok()?;
+        let uptime = fs::read_to_string(self.proc.join("uptime")).ok()?;
+        seen::age(&stat, &uptime, clock_ticks_per_second())
+    }
+
     /// Holds a process that looks like the node, and looks again: if it is still the node and still
     /// there, then it is the process that is held, for its number cannot have been given away.
     fn hold(&self, pid: i32, found: &mut Found) -> Result<(), Trouble> {
@@ -192,7 +202,8 @@ impl Processes {
             }
         };
         let held = Arc::new(held);
-        let node = Node { pid, held };
+        let age = self.age(pid);
+        let node = Node { pid, age, held };
         if self.look(pid) == Kin::Node && !node.is_gone() {
             found.nodes.push(node);
         }

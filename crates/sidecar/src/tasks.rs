@@ -53,7 +53,7 @@ impl Tasks {
             Task::MarkReady => gate::mark_ready(&order, site, run).await,
             Task::MarkNotReady => gate::mark_not_ready(&self.ledger, site).await,
             Task::StopSeid => process::stop(site, run).await,
-            Task::RestartSeid => process::restart(site, run).await,
+            Task::RestartSeid => process::restart(order.submitted_at, site, run).await,
             Task::ResetData => reset::reset(site, run).await,
             Task::SnapshotUpload => upload::upload(site, run).await,
             Task::SnapshotUploadOnce => upload::upload_once(site, run).await,
@@ -73,13 +73,7 @@ async fn on_disk<T: Send + 'static>(
         Ok(Err(error)) => error.to_string(),
         Err(error) => error.to_string(),
     };
-    Err(Trouble {
-        task,
-        operation,
-        what: problem,
-        hint: None,
-        retryable: true,
-    })
+    Err(Trouble::passing(task, operation, problem))
 }
 
 /// The answer of a task that is still to be written.

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The node's name.
 const NAME: &str = "seid";
@@ -80,6 +81,17 @@ fn home(seen: &Seen) -> Option<PathBuf> {
 pub fn is_nested(status: &str) -> bool {
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_some_and(|numbers| numbers.split_whitespace().count() > 1)
+}
+
+/// How old a process is, by the texts of its `stat` and of `uptime`. The name in the former may hold
+/// anything, blanks and brackets too.
+pub fn age(stat: &str, uptime: &str, ticks_per_second: u64) -> Option<Duration> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let started: u64 = fields.split_whitespace().nth(19)?.parse().ok()?;
+    let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    let age = uptime - started as f64 / ticks_per_second as f64;
+    // A clock that is read a moment earlier may be a moment behind.
+    Duration::try_from_secs_f64(age.max(0.0)).ok()
 }
 
 impl Seen {

@@ -3,7 +3,7 @@
 //! There is no deadline: whoever waits for a height knows when it comes, and deletes the task if it
 //! is not to come any more. A node that does not answer is waited for like one that is not there yet.
 
-use super::process::{ask, end, unless_cancelled};
+use super::process::{ask, end};
 use crate::configuration;
 use crate::engine::policy::Lock;
 use crate::process::Insist;
@@ -31,7 +31,7 @@ pub async fn wait(params: AwaitCondition, site: &Site, run: &Run) -> Done {
             None => Ok(()),
         }
     };
-    unless_cancelled(TASK, run, waiting).await?;
+    run.until_stopped(TASK, waiting).await?;
     Ok(None)
 }
 

@@ -10,6 +10,7 @@ use crate::rpc::{self, GLANCE, Rpc, Status};
 use crate::site::Site;
 use crate::work::{Done, Run, Trouble};
 use futures::future::{BoxFuture, try_join_all};
+use jiff::Timestamp;
 use keelson_wire::TaskType;
 use serde_json::json;
 use std::time::Duration;
@@ -17,44 +18,44 @@ use tokio::time::{Instant, sleep};
 
 /// How often a node that starts is asked whether it serves.
 const ASK_EVERY: Duration = Duration::from_secs(1);
+/// The age of a process is told in hundredths of a second, and read from two files. No node ends, and
+/// is started again, as fast as this.
+const CLOCKS_AGREE: Duration = Duration::from_millis(30);
 
 /// Stops seid.
 pub async fn stop(site: &Site, run: &Run) -> Done {
     const TASK: &str = TaskType::StopSeid.as_str();
     let ending = end(TASK, site, run, site.settings.stop_grace, Insist::Never);
-    unless_cancelled(TASK, run, ending).await?;
+    run.until_stopped(TASK, ending).await?;
     Ok(None)
 }
 
-/// Stops seid and waits until it serves again.
-pub async fn restart(site: &Site, run: &Run) -> Done {
+/// Stops seid and waits until it serves again. A node that was started after the restart was asked
+/// for is not ended once more: another restart that was under way, or this one before the sidecar
+/// died, has done it.
+pub async fn restart(asked_at: Timestamp, site: &Site, run: &Run) -> Done {
     const TASK: &str = TaskType::RestartSeid.as_str();
     let restarting = async {
-        end(TASK, site, run, site.settings.stop_grace, Insist::Never).await?;
+        match look(TASK, site).await? {
+            Presence::Seen(found) if found.nodes.iter().all(|it| is_new(it.age, asked_at)) => {
+                tracing::info!("seid was started since its restart was asked for");
+            }
+            _ => end(TASK, site, run, site.settings.stop_grace, Insist::Never).await?,
+        }
         run.progress
             .see(json!({ "waitingFor": "seid to serve again" }));
         serves_again(TASK, site).await
     };
-    unless_cancelled(TASK, run, restarting).await?;
+    run.until_stopped(TASK, restarting).await?;
     Ok(None)
 }
 
-/// Does something until the task is told to stop.
-pub(super) async fn unless_cancelled<T>(
-    task: &'static str,
-    run: &Run,
-    act: impl Future<Output = Result<T, Trouble>>,
-) -> Result<T, Trouble> {
-    tokio::select! {
-        biased;
-        () = run.cancel.cancelled() => Err(Trouble {
-            task,
-            operation: "wait",
-            what: "the task was told to stop".into(),
-            hint: None,
-            retryable: true,
-        }),
-        done = act => done,
+/// Whether a process of this age was started after a moment. One of unknown age was not.
+fn is_new(age: Option<Duration>, moment: Timestamp) -> bool {
+    let since = Timestamp::now().duration_since(moment);
+    match (age, Duration::try_from(since)) {
+        (Some(age), Ok(since)) => age + CLOCKS_AGREE < since,
+        _ => false,
     }
 }
 
@@ -107,7 +108,7 @@ pub(super) async fn look(task: &'static str, site: &Site) -> Result<Presence, Tr
         Ok(Err(trouble)) => trouble.to_string(),
         Err(error) => error.to_string(),
     };
-    Err(trouble(task, "look for seid", problem))
+    Err(Trouble::passing(task, "look for seid", problem))
 }
 
 /// Tells seid to end and waits until it has. A node that does not run has ended already.
@@ -122,11 +123,8 @@ pub(super) async fn end(
         Presence::Away => return Ok(()),
         Presence::Seen(found) => found.nodes,
         Presence::Hidden(what) => {
-            return Err(Trouble {
-                hint: Some("the pod needs shareProcessNamespace: true, and one home for both"),
-                retryable: false,
-                ..trouble(task, "look for seid", what)
-            });
+            return Err(Trouble::lasting(task, "look for seid", what)
+                .hinting("the pod needs shareProcessNamespace: true, and one home for both"));
         }
     };
     for node in &nodes {
@@ -136,7 +134,7 @@ pub(super) async fn end(
     let ended = try_join_all(nodes.into_iter().map(|node| node.end(grace, insist))).await;
     match ended {
         Ok(_) => Ok(()),
-        Err(problem) => Err(trouble(task, "end seid", problem.to_string())),
+        Err(problem) => Err(Trouble::passing(task, "end seid", problem.to_string())),
     }
 }
 
@@ -153,7 +151,7 @@ async fn serves_again(task: &'static str, site: &Site) -> Result<(), Trouble> {
             let within = spell(limit);
             let state = state(task, site).await;
             let what = format!("seid RPC did not come up within {within}: {last}; {state}");
-            return Err(trouble(task, "wait for seid", what));
+            return Err(Trouble::passing(task, "wait for seid", what));
         }
         sleep(ASK_EVERY).await;
     }
@@ -177,14 +175,4 @@ async fn state(task: &'static str, site: &Site) -> String {
 fn spell(span: Duration) -> String {
     let nanos = i64::try_from(span.as_nanos()).unwrap_or(i64::MAX);
     keelson_seid_config::Duration::from_nanoseconds(nanos).to_string()
-}
-
-fn trouble(task: &'static str, operation: &'static str, what: String) -> Trouble {
-    Trouble {
-        task,
-        operation,
-        what,
-        hint: None,
-        retryable: true,
-    }
 }

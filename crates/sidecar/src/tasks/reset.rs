@@ -6,7 +6,7 @@
 //! goes on where things are. Only what is inside the data folder goes, and the notes on the volume
 //! that speak of it.
 
-use super::process::{Presence, look, unless_cancelled};
+use super::process::{Presence, look};
 use crate::configuration;
 use crate::disk;
 use crate::fault::{Point, point};
@@ -40,10 +40,10 @@ pub async fn reset(site: &Site, run: &Run) -> Done {
             )));
         }
     }
-    unless_cancelled(TASK, run, is_away(site)).await?;
+    run.until_stopped(TASK, is_away(site)).await?;
     site.close_gate(TASK).await?;
     // Whoever came past the gate before it closed is seen now.
-    unless_cancelled(TASK, run, is_away(site)).await?;
+    run.until_stopped(TASK, is_away(site)).await?;
     let (home, of_run) = (site.home.clone(), run.clone());
     let wiped = tokio::task::spawn_blocking(move || wipe(&home, &of_run)).await;
     let problem = match wiped {

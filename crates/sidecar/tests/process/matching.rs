@@ -1,8 +1,9 @@
 //! Which process is the node, by what is seen of it.
 
-use keelson_sidecar::process::seen::is_nested;
+use keelson_sidecar::process::seen::{age, is_nested};
 use keelson_sidecar::process::{Kin, Seen, judge};
 use std::path::PathBuf;
+use std::time::Duration;
 
 fn seen(name: &str, arguments: &[&str]) -> Seen {
     Seen {
@@ -99,4 +100,14 @@ fn a_node_of_a_namespace_within_ours_is_somebody_elses() {
         !is_nested("Name:\tseid\nThreads:\t3\n"),
         "kernels without it"
     );
+}
+
+#[test]
+fn the_age_of_a_process_is_counted_from_its_start_and_no_name_confuses_it() {
+    let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 93 0 0 0 21 34 5 6 20 0 1 0 1050 1 2 3";
+    let old = |uptime| age(stat, uptime, 100);
+    assert_eq!(old("20.50 33.00\n"), Some(Duration::from_secs(10)));
+    assert_eq!(old("10.49 33.00\n"), Some(Duration::ZERO));
+    assert_eq!(old("soon"), None);
+    assert_eq!(age("7 (a) S 1", "20.50", 100), None);
 }

@@ -54,6 +54,37 @@ fn a_restart_ends_the_node_and_waits_until_it_serves_again() {
 }
 
 #[test]
+fn restarts_that_are_asked_for_together_are_one_and_a_sidecar_that_dies_in_one_does_not_make_it_two()
+ {
+    let mut pod = Pod::start("once");
+    pod.completes("mark-ready");
+    pod.reaches(2);
+    let ids = [(); 3].map(|()| {
+        let reply = pod.sidecar.post(&json!({"type": "restart-seid"}));
+        reply.json()["id"].as_str().expect("an id").to_owned()
+    });
+    assert_eq!(pod.ends(1), [Some(0)]);
+    // It ended, and whoever had it ended dies before that is written down.
+    pod.sidecar.kill();
+    pod.sidecar.run();
+    pod.completes("mark-ready");
+    for id in &ids {
+        pod.completed(id);
+    }
+    assert_eq!(
+        pod.ends(1).len(),
+        1,
+        "the node was ended once for all of them"
+    );
+    pod.completes("restart-seid");
+    assert_eq!(
+        pod.ends(2).len(),
+        2,
+        "and once more for one that came later"
+    );
+}
+
+#[test]
 fn a_node_that_is_stopped_behind_a_closed_gate_stays_down() {
     let pod = Pod::start("stop");
     pod.completes("mark-ready");
