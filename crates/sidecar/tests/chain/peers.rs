@@ -156,6 +156,6 @@ fn a_task_that_waits_for_hosts_can_be_deleted() {
     assert_eq!(sidecar.get(&path).status, 404);
     // The lock is free again long before the hosts would have been waited for.
     sidecar.completes("config-apply", json!({"mode": "full"}));
-    assert!(before.elapsed().as_secs() < 4, "{:?}", before.elapsed());
+    assert!(before.elapsed().as_secs() < 8, "{:?}", before.elapsed());
     assert_eq!(peers(&sidecar), "");
 }

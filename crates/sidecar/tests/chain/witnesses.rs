@@ -186,11 +186,10 @@ fn parameters_that_make_no_sense_are_refused() {
 fn port_443_is_asked_over_tls_and_judged_by_the_systems_roots() {
     let chain = Chain::shared();
     let public = nobody(230);
-    let file = std::env::temp_dir().join(format!("keelson-roots-{}.pem", std::process::id()));
+    let mut sidecar = Sidecar::idle("witness-tls").with("SEI_CHAIN_ID", CHAIN);
+    let file = sidecar.home.join("roots.pem");
     std::fs::write(&file, front(public, &chain.validator)).expect("a file");
-    let mut sidecar = Sidecar::idle("witness-tls")
-        .with("SEI_CHAIN_ID", CHAIN)
-        .with("SSL_CERT_FILE", &file.display().to_string());
+    sidecar = sidecar.with("SSL_CERT_FILE", &file.display().to_string());
     sidecar.run();
     let list = [format!("{public}:443"), chain.follower.witness()];
     sidecar.completes(TASK, servers(&list));
@@ -207,7 +206,6 @@ fn port_443_is_asked_over_tls_and_judged_by_the_systems_roots() {
         "{}",
         sidecar.log()
     );
-    let _ = std::fs::remove_file(file);
 }
 
 #[test]
