@@ -1,5 +1,7 @@
 //! Object storage and what is done with it: a real S3 server, folders, and the program between them.
 
+#[path = "objects/decisions.rs"]
+mod decisions;
 #[path = "objects/faults.rs"]
 mod faults;
 #[path = "objects/gateway.rs"]
