@@ -5,16 +5,20 @@
 
 use super::fault::Doing;
 use super::{Fault, Objects};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use object_store::{MultipartUpload, PutMultipartOptions, PutPayload};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+/// How long a beginning may take, with all its tries.
+const BEGIN: Duration = Duration::from_secs(240);
 /// How long a part may take, with all its tries.
 const PART: Duration = Duration::from_secs(600);
 /// How long the other end may take to put the parts together.
 const FINISH: Duration = Duration::from_secs(300);
+/// How long parts on the way are waited for when their object is given up.
+const LANDING: Duration = Duration::from_secs(3);
 /// The smallest part.
 const SMALL: u64 = 8 << 20;
 /// S3 takes ten thousand parts; the rest is for what is larger than it was thought to be.
@@ -37,7 +41,8 @@ const fn abreast(part: u64) -> usize {
 pub struct Writing {
     doing: Doing,
     upload: Option<Box<dyn MultipartUpload>>,
-    gathered: BytesMut,
+    gathered: Vec<Bytes>,
+    size: usize,
     part: usize,
     abreast: usize,
     flying: JoinSet<object_store::Result<()>>,
@@ -52,18 +57,20 @@ impl Writing {
     ) -> Result<Self, Fault> {
         let doing = objects.doing("put", key);
         let path = doing.path()?;
-        let upload = objects
-            .again(&doing, || {
-                let attributes = objects.attributes(content_type);
-                let options = PutMultipartOptions::from(attributes);
-                objects.stubborn.put_multipart_opts(&path, options)
-            })
-            .await?;
+        let options = PutMultipartOptions::from(objects.attributes(content_type));
+        // This one tries again by itself: what it makes must be as stubborn as it is.
+        let begun = timeout(BEGIN, objects.stubborn.put_multipart_opts(&path, options));
+        let upload = match begun.await {
+            Ok(Ok(upload)) => upload,
+            Ok(Err(error)) => return Err(doing.fault(&error)),
+            Err(_) => return Err(doing.late(BEGIN)),
+        };
         let part = part_size(about);
         Ok(Self {
             doing,
             upload: Some(upload),
-            gathered: BytesMut::new(),
+            gathered: Vec::new(),
+            size: 0,
             part: usize::try_from(part).unwrap_or(usize::MAX),
             abreast: abreast(part),
             flying: JoinSet::new(),
@@ -71,26 +78,34 @@ impl Writing {
     }
 
     /// Takes more bytes, and waits where too many are on the way.
-    pub async fn write(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.take(Bytes::copy_from_slice(bytes)).await
+    }
+
+    /// The same with bytes that need no copy. Each is kept as it is until its part is sent, so they
+    /// should not be tiny.
+    pub async fn take(&mut self, mut bytes: Bytes) -> Result<(), Fault> {
         while !bytes.is_empty() {
-            let room = self.part - self.gathered.len();
-            let (now, later) = bytes.split_at(room.min(bytes.len()));
-            self.gathered.extend_from_slice(now);
-            bytes = later;
-            if self.gathered.len() == self.part {
-                let part = self.gathered.split().freeze();
-                self.send(part).await?;
+            let room = self.part - self.size;
+            let now = bytes.split_to(room.min(bytes.len()));
+            self.size += now.len();
+            self.gathered.push(now);
+            if self.size == self.part {
+                self.send().await?;
             }
         }
         Ok(())
     }
 
-    async fn send(&mut self, part: Bytes) -> Result<(), Fault> {
+    /// Sends what is gathered as one part.
+    async fn send(&mut self) -> Result<(), Fault> {
         while self.flying.len() >= self.abreast {
             self.land().await?;
         }
+        let part = PutPayload::from_iter(std::mem::take(&mut self.gathered));
+        self.size = 0;
         if let Some(upload) = &mut self.upload {
-            self.flying.spawn(upload.put_part(PutPayload::from(part)));
+            self.flying.spawn(upload.put_part(part));
         }
         Ok(())
     }
@@ -107,9 +122,8 @@ impl Writing {
 
     /// Brings the rest and puts the object in place.
     pub async fn finish(mut self) -> Result<(), Fault> {
-        let last = self.gathered.split().freeze();
-        if !last.is_empty() {
-            self.send(last).await?;
+        if self.size > 0 {
+            self.send().await?;
         }
         while !self.flying.is_empty() {
             self.land().await?;
@@ -129,6 +143,9 @@ impl Writing {
 
     /// Gives the object up, and waits until what was brought of it is gone.
     pub async fn abort(mut self) -> Result<(), Fault> {
+        // A part that arrives after its object was given up stays: those on the way come first.
+        let landing = async { while self.flying.join_next().await.is_some() {} };
+        let _ = timeout(LANDING, landing).await;
         self.flying.shutdown().await;
         let Some(mut upload) = self.upload.take() else {
             return Ok(());
