@@ -193,6 +193,14 @@ pub fn folder(path: &Path) -> Result<(), Trouble> {
     fs::create_dir_all(path).map_err(trouble(path, "made"))
 }
 
+/// Takes a folder away with everything in it; one that is not there is fine.
+pub fn remove_folder(path: &Path) -> Result<(), Trouble> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.map_err(trouble(path, "removed")),
+    }
+}
+
 /// Takes away what a process that died left unfinished in a folder.
 pub fn sweep(folder: &Path) -> Result<(), Trouble> {
     for entry in fs::read_dir(folder).map_err(trouble(folder, "listed"))? {

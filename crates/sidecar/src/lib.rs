@@ -22,6 +22,7 @@ pub mod logging;
 pub mod metrics;
 pub mod node_id;
 pub mod objects;
+pub mod pack;
 pub mod probe;
 pub mod process;
 pub mod rpc;

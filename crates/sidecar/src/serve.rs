@@ -10,7 +10,7 @@ use crate::http::{Api, listener};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::store::{OpenError, Store, StoreError};
-use crate::tasks::Tasks;
+use crate::tasks::{Tasks, upload};
 use keelson_wire::route;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,6 +66,7 @@ pub async fn serve(settings: Settings) -> Result<(), Refusal> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Refusal::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Refusal::Signals)?;
 
+    upload::remember(&site);
     let ledger = Ledger::new(store.clone());
     let engine = engine(&site, &ledger);
     timeout(RECOVERY, engine.recover(&site.gate))

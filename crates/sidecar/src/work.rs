@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// What came of a task: what it brings back, if anything.
@@ -86,6 +87,10 @@ pub struct Progress(Arc<Mutex<State>>);
 struct State {
     amount: Amount,
     seen: Option<Value>,
+    /// When the round began, where a task has several.
+    since: Option<Instant>,
+    /// What came of the round before.
+    last: Option<Value>,
 }
 
 /// Bytes done, and of how many where that is known.
@@ -121,6 +126,32 @@ impl Progress {
     /// What was seen last.
     pub fn seen(&self) -> Option<Value> {
         self.with(|state| state.seen.clone())
+    }
+
+    /// Says that a round begins, and with it the count.
+    pub fn begin(&self) {
+        self.with(|state| {
+            state.amount = Amount::default();
+            state.since = Some(Instant::now());
+        });
+    }
+
+    /// Says what came of a round; it is shown until the next one has ended.
+    pub fn rest(&self, last: Value) {
+        self.with(|state| {
+            state.amount = Amount::default();
+            state.last = Some(last);
+        });
+    }
+
+    /// What came of the round before.
+    pub fn last(&self) -> Option<Value> {
+        self.with(|state| state.last.clone())
+    }
+
+    /// How long it is counted: since the round began, or else since the task did.
+    pub fn elapsed(&self, task: Instant) -> Duration {
+        self.with(|state| state.since.unwrap_or(task).elapsed())
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {

@@ -6,7 +6,8 @@ use super::policy::{self, Class, Deadline, Lock};
 use super::{Engine, Order};
 use crate::work::{Done, Run, Trouble};
 use jiff::Timestamp;
-use keelson_wire::{Failure, Task, TaskResult, TaskStatus};
+use keelson_wire::{Failure, Task, TaskResult, TaskStatus, TaskType, UploadOutcome};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -128,6 +129,7 @@ impl Engine {
                 Lock::Data => "a task that has the data folder",
                 Lock::Configuration => "a task that has the configuration files",
                 Lock::Process => "a task that has the process of seid",
+                Lock::Upload => "an upload that is at work",
             }));
             locks.push(self.locks.take(*lock).await);
         }
@@ -260,7 +262,8 @@ async fn tell(task: &TaskResult, ticket: &Ticket) {
     loop {
         sleep(TELL_EVERY).await;
         let amount = ticket.progress.amount();
-        let counted = (amount != Default::default()).then(|| pace(amount, begun.elapsed()));
+        let elapsed = ticket.progress.elapsed(begun);
+        let counted = (amount != Default::default()).then(|| pace(amount, elapsed));
         if let Some(progress) = ticket.progress.seen().or(counted) {
             let progress = progress.to_string();
             tracing::info!(id = task.id, r#type = task.type_, progress, "task goes on");
@@ -289,6 +292,11 @@ fn settle(task: &mut TaskResult, ending: Ending) {
         }
         // Stopped tasks leave their row as it is and never come here.
         Ending::Stopped => {}
+    }
+    if task.status == TaskStatus::Failed && task.type_ == TaskType::SnapshotUploadOnce.as_str() {
+        // Who reads outcomes finds one, in whatever way it failed.
+        let result = task.result.get_or_insert_with(|| json!({}));
+        result["outcome"] = json!(UploadOutcome::Error);
     }
 }
 

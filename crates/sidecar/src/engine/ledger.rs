@@ -179,11 +179,16 @@ impl View {
             let seconds = since.elapsed().as_secs();
             return Some(json!({ "waitingFor": what, "seconds": seconds }));
         }
-        if let Some(seen) = ticket.progress.seen() {
-            return Some(json!({ "progress": seen }));
+        let (amount, elapsed) = (ticket.progress.amount(), ticket.progress.elapsed(since));
+        let counted = (amount != Default::default()).then(|| pace(amount, elapsed));
+        let mut shown = serde_json::Map::new();
+        if let Some(progress) = ticket.progress.seen().or(counted) {
+            shown.insert("progress".into(), progress);
         }
-        let amount = ticket.progress.amount();
-        (amount != Default::default()).then(|| json!({ "progress": pace(amount, since.elapsed()) }))
+        if let Some(last) = ticket.progress.last() {
+            shown.insert("last".into(), last);
+        }
+        (!shown.is_empty()).then_some(Value::Object(shown))
     }
 
     /// Running tasks by type, with the bytes they have done and have to do.

@@ -1,15 +1,16 @@
-//! One lock each for data, configuration and process, so that two tasks never write one thing.
+//! One lock each for data, configuration, process and uploads, so that two tasks never write one thing.
 
 use super::policy::Lock;
 use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// The three locks.
+/// The locks.
 #[derive(Debug, Default)]
 pub struct Locks {
     data: Arc<Mutex<()>>,
     configuration: Arc<Mutex<()>>,
     process: Arc<Mutex<()>>,
+    upload: Arc<Mutex<()>>,
 }
 
 /// A lock that is held; it is given back when this goes.
@@ -23,6 +24,7 @@ impl Locks {
             Lock::Data => &self.data,
             Lock::Configuration => &self.configuration,
             Lock::Process => &self.process,
+            Lock::Upload => &self.upload,
         };
         Held(Arc::clone(lock).lock_owned().await)
     }

@@ -13,6 +13,8 @@ pub enum Lock {
     Configuration,
     /// The process of seid.
     Process,
+    /// Uploads of snapshots.
+    Upload,
 }
 
 /// How long a task may take.
@@ -80,7 +82,7 @@ const fn row(locks: &'static [Lock], deadline: Deadline, class: Class, effect: E
 pub const fn of(type_: TaskType) -> Policy {
     use Class::{Gate, Watch, Work};
     use Effect::{Carries, Closes, None};
-    use Lock::{Configuration, Data, Process};
+    use Lock::{Configuration, Data, Process, Upload};
     match type_ {
         TaskType::SnapshotRestore => row(&[Data], minutes(24 * 60), Work, Closes),
         TaskType::ResetData => row(&[Data, Process], minutes(60), Work, Closes),
@@ -96,9 +98,9 @@ pub const fn of(type_: TaskType) -> Policy {
         TaskType::MarkNotReady => row(&[], minutes(2), Gate, None),
         TaskType::StopSeid => row(&[Process], minutes(5), Work, None),
         TaskType::RestartSeid => row(&[Process], minutes(60), Work, None),
-        TaskType::SnapshotUploadOnce => row(&[], Deadline::Upload, Work, None),
-        // These end when their caller wants them to, and must not keep others from the process:
-        // they take its lock only when they act.
+        TaskType::SnapshotUploadOnce => row(&[Upload], Deadline::Upload, Work, None),
+        // These end when their caller wants them to, and must not keep others from the process
+        // or from uploads: they take the lock only when they act.
         TaskType::SnapshotUpload => row(&[], Deadline::Never, Watch, None),
         TaskType::AwaitCondition => row(&[], Deadline::Never, Watch, None),
         // Not the sidecar's: submissions of these are refused before anyone asks.
