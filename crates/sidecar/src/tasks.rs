@@ -20,7 +20,7 @@ use crate::engine::{Ledger, Order, Perform};
 use crate::site::Site;
 use crate::work::{Done, Run, Trouble};
 use futures::future::BoxFuture;
-use keelson_wire::{Task, TaskType};
+use keelson_wire::Task;
 use std::sync::Arc;
 
 /// All tasks of a node.
@@ -74,15 +74,4 @@ async fn on_disk<T: Send + 'static>(
         Err(error) => error.to_string(),
     };
     Err(Trouble::passing(task, operation, problem))
-}
-
-/// The answer of a task that is still to be written.
-fn not_there_yet(type_: TaskType) -> Done {
-    Err(Trouble {
-        task: type_.as_str(),
-        operation: "begin",
-        what: "this task is not there yet".into(),
-        hint: None,
-        retryable: false,
-    })
 }

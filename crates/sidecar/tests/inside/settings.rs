@@ -116,6 +116,16 @@ fn spans_are_gos_and_a_bad_one_is_refused() {
 }
 
 #[test]
+fn genesis_files_are_in_a_folder_named_from_the_root() {
+    let of = |text| read(&[("SEI_GENESIS_DIR", text)]);
+    let folder = |text| of(text).expect("settings").genesis_files;
+    assert_eq!(folder(""), Path::new("/usr/share/keelson/genesis"));
+    assert_eq!(folder("/files"), Path::new("/files"));
+    let bad = of("files").expect_err("a refusal");
+    assert!(bad.contains("SEI_GENESIS_DIR=\"files\""), "{bad}");
+}
+
+#[test]
 fn facts_are_whole_or_none() {
     let all = [
         ("KEELSON_NODE_UID", "u"),
@@ -188,14 +198,4 @@ fn an_endpoint_is_taken_from_the_usual_variables_too_and_means_path_style() {
         assert!(reach.path_style);
     }
     assert!(!reach(&[any, ("SEI_OBJECT_STORE_PATH_STYLE", "false")]).path_style);
-}
-
-#[test]
-fn genesis_files_are_in_a_folder_named_from_the_root() {
-    let of = |text| read(&[("SEI_GENESIS_DIR", text)]);
-    let folder = |text| of(text).expect("settings").genesis_files;
-    assert_eq!(folder(""), Path::new("/usr/share/keelson/genesis"));
-    assert_eq!(folder("/files"), Path::new("/files"));
-    let bad = of("files").expect_err("a refusal");
-    assert!(bad.contains("SEI_GENESIS_DIR=\"files\""), "{bad}");
 }

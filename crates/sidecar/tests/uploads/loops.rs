@@ -1,10 +1,11 @@
 //! `snapshot-upload`: the loop.
 
 use super::gateway::{Kind, Store};
-use super::play::{archive, beside, keys, noted, outcomes, shown, snapshot, submit};
+use super::play::{archive, at_work, beside, keys, noted, outcomes, shown, snapshot, submit};
 use super::stage::{Sidecar, until};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use std::net::TcpListener;
 
 const LOOP: &str = "snapshot-upload";
 
@@ -91,4 +92,23 @@ fn the_loop_goes_on_through_errors_until_it_is_deleted() {
     assert_eq!(task["result"]["height"], 300, "{task}");
     assert_eq!(outcomes(&sidecar, "error"), errors);
     assert_eq!(keys(&store).len(), 4);
+}
+
+#[test]
+fn a_loop_that_is_deleted_in_the_middle_of_an_upload_counts_as_nothing() {
+    let mut store = Store::new(Kind::PathStyle);
+    // It takes connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    store.port = silent.local_addr().expect("an address").port();
+    let sidecar = looping("loop-deleted", &store, "1h");
+    snapshot(&sidecar.home, 100, 1, 100);
+    snapshot(&sidecar.home, 200, 1, 100);
+    let id = submit(&sidecar, LOOP);
+    at_work(&sidecar, &id);
+    let deleted = sidecar.call("DELETE", &format!("/v0/tasks/{id}"), "", "");
+    assert_eq!(deleted.status, 204);
+    // Whoever is next has the turn as soon as the loop has ended.
+    let next = submit(&sidecar, "snapshot-upload-once");
+    at_work(&sidecar, &next);
+    assert_eq!(outcomes(&sidecar, "error"), 0);
 }
