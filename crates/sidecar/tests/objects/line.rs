@@ -92,12 +92,14 @@ fn carry(client: TcpStream, port: u16, state: &State) -> Option<()> {
         while state.back.load(Ordering::SeqCst) >= state.held.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(2));
         }
-        to.write_all(&piece[..read]).ok()?;
         let more = u64::try_from(read).expect("small");
-        state.back.fetch_add(more, Ordering::SeqCst);
         came += more;
+        // Before anyone sees the bytes: who does may plan a cut that is another connection's.
         let cut = state.cut.load(Ordering::SeqCst);
-        if cut > 0 && came >= cut && take(&state.cuts) {
+        let is_cut = cut > 0 && came >= cut && take(&state.cuts);
+        to.write_all(&piece[..read]).ok()?;
+        state.back.fetch_add(more, Ordering::SeqCst);
+        if is_cut {
             let _ = to.shutdown(Shutdown::Both);
             let _ = from.shutdown(Shutdown::Both);
             return None;
