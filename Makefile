@@ -55,9 +55,10 @@ generate: ## Write what is generated from the types (deploy/crds, docs/sidecar-o
 soak: ## Repeat the tests that start, kill and break things, with new random cases (SOAK_ROUNDS=10)
 	$(TESTBED) prepare
 	$(CARGO) test --locked --package keelson-proxy --test storms --test switching -- --ignored --nocapture --test-threads=1
+	KEELSON_SOAK_KILLS=200 $(CARGO) test --locked --package keelson-sidecar --test outside killed
 	@for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
-		$(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy || exit 1; \
+		$(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy --package keelson-sidecar || exit 1; \
 	done
 	$(TESTBED) sweep
 

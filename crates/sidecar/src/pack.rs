@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why something was not packed.
 #[derive(Debug, thiserror::Error)]
-pub enum Unpacked {
+pub enum NotPacked {
     /// It is not what it was.
     #[error("{} changed while it was packed: {what}", path.display())]
     Changed {
@@ -49,14 +49,14 @@ pub enum Unpacked {
     Stopped,
 }
 
-fn unread(path: &Path) -> impl FnOnce(io::Error) -> Unpacked {
+fn unread(path: &Path) -> impl FnOnce(io::Error) -> NotPacked {
     let path = path.to_owned();
     move |source| match source.kind() {
-        io::ErrorKind::NotFound => Unpacked::Changed {
+        io::ErrorKind::NotFound => NotPacked::Changed {
             path,
             what: "it is gone",
         },
-        _ => Unpacked::Disk(disk::Trouble {
+        _ => NotPacked::Disk(disk::Trouble {
             path,
             verb: "read",
             source,
@@ -110,7 +110,7 @@ pub struct Tree {
 
 impl Tree {
     /// Looks at what is under a name in a folder.
-    pub fn survey(root: &Path, name: impl Into<PathBuf>) -> Result<Self, Unpacked> {
+    pub fn survey(root: &Path, name: impl Into<PathBuf>) -> Result<Self, NotPacked> {
         let (mut entries, mut ahead) = (Vec::new(), vec![name.into()]);
         while let Some(name) = ahead.pop() {
             let path = root.join(&name);
@@ -121,7 +121,7 @@ impl Tree {
                     ahead.push(name.join(inside.file_name()));
                 }
             } else if !metadata.is_file() {
-                return Err(Unpacked::Odd(path));
+                return Err(NotPacked::Odd(path));
             }
             entries.push(Entry::new(name, &metadata));
         }
@@ -138,22 +138,22 @@ impl Tree {
     }
 
     /// The same, where it was copied to; the copy is made at a moment when nobody writes.
-    pub fn copy(root: &Path, name: &Path, to: &Path) -> Result<Self, Unpacked> {
+    pub fn copy(root: &Path, name: &Path, to: &Path) -> Result<Self, NotPacked> {
         for _ in 0..TRIES {
             match copied(root, name, to) {
                 Ok(true) => return Self::survey(to, name),
-                Ok(false) | Err(Unpacked::Changed { .. }) => std::thread::sleep(PAUSE),
+                Ok(false) | Err(NotPacked::Changed { .. }) => std::thread::sleep(PAUSE),
                 Err(other) => return Err(other),
             }
         }
-        Err(Unpacked::Changed {
+        Err(NotPacked::Changed {
             path: root.join(name),
             what: "it does not stand still",
         })
     }
 
     /// That it still is what it was.
-    fn check(&self) -> Result<(), Unpacked> {
+    fn check(&self) -> Result<(), NotPacked> {
         let first = self.entries.first().map(|it| it.name.clone());
         let now = Self::survey(&self.root, first.unwrap_or_default())?;
         let pairs = self.entries.iter().zip(&now.entries);
@@ -166,14 +166,14 @@ impl Tree {
             None => None,
         };
         match what {
-            Some((path, what)) => Err(Unpacked::Changed { path, what }),
+            Some((path, what)) => Err(NotPacked::Changed { path, what }),
             None => Ok(()),
         }
     }
 }
 
 /// Copies; says whether nobody wrote meanwhile.
-fn copied(root: &Path, name: &Path, to: &Path) -> Result<bool, Unpacked> {
+fn copied(root: &Path, name: &Path, to: &Path) -> Result<bool, NotPacked> {
     disk::remove_folder(to)?;
     disk::folder(to)?;
     let before = Tree::survey(root, name)?;
@@ -199,7 +199,7 @@ pub fn pack<W: Write>(
     into: W,
     stop: &dyn Fn() -> bool,
     count: &dyn Fn(u64),
-) -> Result<W, Unpacked> {
+) -> Result<W, NotPacked> {
     // What the chain writes is compressed already.
     let mut archive = tar::Builder::new(GzEncoder::new(into, Compression::fast()));
     for tree in trees {
@@ -212,7 +212,7 @@ pub fn pack<W: Write>(
     }
     let compressed = archive.into_inner().and_then(GzEncoder::finish);
     // The only one who can refuse now is who no longer listens.
-    compressed.map_err(|_| Unpacked::Stopped)
+    compressed.map_err(|_| NotPacked::Stopped)
 }
 
 fn append<W: Write>(
@@ -221,7 +221,7 @@ fn append<W: Write>(
     entry: &Entry,
     stop: &dyn Fn() -> bool,
     count: &dyn Fn(u64),
-) -> Result<(), Unpacked> {
+) -> Result<(), NotPacked> {
     let mut header = tar::Header::new_gnu();
     header.set_mtime(u64::try_from(entry.modified.0).unwrap_or_default());
     header.set_size(entry.size);
@@ -229,7 +229,7 @@ fn append<W: Write>(
         header.set_entry_type(tar::EntryType::Directory);
         header.set_mode(entry.mode | 0o700);
         let appended = archive.append_data(&mut header, &entry.name, io::empty());
-        return appended.map_err(|_| Unpacked::Stopped);
+        return appended.map_err(|_| NotPacked::Stopped);
     }
     header.set_entry_type(tar::EntryType::Regular);
     header.set_mode(entry.mode | 0o600);
@@ -246,12 +246,12 @@ fn append<W: Write>(
     let appended = archive.append_data(&mut header, &entry.name, reader);
     match (appended, exact.problem.take()) {
         (Ok(()), _) => Ok(()),
-        (Err(_), Some(Problem::Short)) => Err(Unpacked::Changed {
+        (Err(_), Some(Problem::Short)) => Err(NotPacked::Changed {
             path,
             what: "it is shorter than it was",
         }),
         (Err(_), Some(Problem::Disk(error))) => Err(unread(&path)(error)),
-        (Err(_), Some(Problem::Stopped) | None) => Err(Unpacked::Stopped),
+        (Err(_), Some(Problem::Stopped) | None) => Err(NotPacked::Stopped),
     }
 }
 

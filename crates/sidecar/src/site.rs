@@ -75,12 +75,7 @@ impl Site {
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        Err(Trouble {
-            task,
-            operation: "revoke",
-            what: format!("the approval could not be revoked: {problem}"),
-            hint: None,
-            retryable: true,
-        })
+        let what = format!("the approval could not be revoked: {problem}");
+        Err(Trouble::passing(task, "revoke", what))
     }
 }

@@ -48,6 +48,11 @@ impl Trouble {
         }
     }
 
+    /// What is not done any more, because somebody said so.
+    pub fn stopped(task: &'static str) -> Self {
+        Self::passing(task, "stop", "it was told to stop")
+    }
+
     /// The same with what to do about it.
     pub fn hinting(self, hint: &'static str) -> Self {
         Self {
@@ -71,11 +76,10 @@ impl Run {
     pub async fn until_stopped<T>(
         &self,
         task: &'static str,
-        work: impl Future<Output = Result<T, Trouble>>,
+        work: impl Future<Output = T>,
     ) -> Result<T, Trouble> {
-        let stopped = || Err(Trouble::passing(task, "stop", "it was told to stop"));
         let done = self.cancel.run_until_cancelled(work).await;
-        done.unwrap_or_else(stopped)
+        done.ok_or_else(|| Trouble::stopped(task))
     }
 }
 

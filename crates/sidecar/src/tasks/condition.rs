@@ -31,7 +31,7 @@ pub async fn wait(params: AwaitCondition, site: &Site, run: &Run) -> Done {
             None => Ok(()),
         }
     };
-    run.until_stopped(TASK, waiting).await?;
+    run.until_stopped(TASK, waiting).await??;
     Ok(None)
 }
 

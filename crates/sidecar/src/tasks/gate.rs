@@ -42,11 +42,5 @@ fn moved(type_: TaskType, moved: Result<Result<(), GateError>, JoinError>) -> Do
         Ok(Err(error)) => error.to_string(),
         Err(error) => error.to_string(),
     };
-    Err(Trouble {
-        task: type_.as_str(),
-        operation: "move the gate",
-        what: problem,
-        hint: None,
-        retryable: true,
-    })
+    Err(Trouble::passing(type_.as_str(), "move the gate", problem))
 }

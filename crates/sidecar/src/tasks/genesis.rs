@@ -8,6 +8,7 @@
 
 use super::on_disk;
 use crate::disk::{self, Beside};
+use crate::hex::hex;
 use crate::home::{Home, Marker};
 use crate::objects::{Fault, Kind, Objects, Reading};
 use crate::settings::{Bucket, Settings};
@@ -30,11 +31,8 @@ const PIECE: usize = 128 * 1024;
 /// Writes the genesis file, unless it is in place already.
 pub async fn configure(params: ConfigureGenesis, site: &Site, run: &Run) -> Done {
     let wanted = expected(&params.expected_genesis_hash)?;
-    tokio::select! {
-        biased;
-        () = run.cancel.cancelled() => Err(refused("stop", "it was told to stop".into())),
-        done = put(wanted, site, run) => done.map(|()| None),
-    }
+    run.until_stopped(TASK, put(wanted, site, run)).await??;
+    Ok(None)
 }
 
 async fn put(wanted: Option<String>, site: &Site, run: &Run) -> Result<(), Trouble> {
@@ -48,7 +46,7 @@ async fn put(wanted: Option<String>, site: &Site, run: &Run) -> Result<(), Troub
     if reading.size() > LARGEST {
         let size = reading.size();
         let problem = format!("{source} has {size} bytes, and a genesis has at most {LARGEST}");
-        return Err(refused("download", problem));
+        return Err(Trouble::lasting(TASK, "download", problem));
     }
     site.close_gate(TASK).await?;
     run.progress.expect(reading.size());
@@ -82,20 +80,19 @@ fn expected(text: &str) -> Result<Option<String>, Trouble> {
                 "expectedGenesisHash={other:?} is not a SHA-256: use 64 digits of bare lower-case \
                  hexadecimal, as sha256sum prints them"
             );
-            Err(refused("verify-hash", problem))
+            Err(Trouble::lasting(TASK, "verify-hash", problem))
         }
     }
 }
 
 fn verify(source: &str, found: &str, wanted: Option<&str>) -> Result<(), Trouble> {
     match wanted {
-        Some(wanted) if wanted != found => Err(Trouble {
-            hint: Some("upload the right file, or correct expectedGenesisHash"),
-            ..refused(
-                "verify-hash",
-                format!("verify-hash: {source} has SHA-256 {found}, and {wanted} was expected"),
-            )
-        }),
+        Some(wanted) if wanted != found => {
+            let what =
+                format!("verify-hash: {source} has SHA-256 {found}, and {wanted} was expected");
+            let hint = "upload the right file, or correct expectedGenesisHash";
+            Err(Trouble::lasting(TASK, "verify-hash", what).hinting(hint))
+        }
         _ => Ok(()),
     }
 }
@@ -145,20 +142,10 @@ fn hash_of(path: &Path) -> io::Result<String> {
     let mut piece = vec![0; PIECE];
     loop {
         match file.read(&mut piece)? {
-            0 => return Ok(hex(hash)),
+            0 => return Ok(hex(&hash.finalize())),
             read => hash.update(&piece[..read]),
         }
     }
-}
-
-fn hex(hash: Sha256) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(64);
-    for byte in hash.finalize() {
-        // Writing to a text does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// The chain a genesis is of.
@@ -180,7 +167,7 @@ async fn open(settings: &Settings) -> Result<(Reading, String), Trouble> {
     let chain = &settings.chain_id;
     if chain.contains('/') || chain.starts_with('.') {
         let problem = format!("SEI_CHAIN_ID={chain:?} cannot be part of a key: it is no chain's");
-        return Err(refused("open", problem));
+        return Err(Trouble::lasting(TASK, "open", problem));
     }
     let file = settings.genesis_files.join(format!("{chain}.json"));
     let file = file.display();
@@ -232,7 +219,7 @@ async fn write(mut reading: Reading, home: &Home, run: &Run) -> Result<(Beside, 
     loop {
         let next = reading.next().await;
         let Some(bytes) = next.map_err(|fault| fault.trouble(TASK, "download"))? else {
-            return Ok((beside, hex(hash)));
+            return Ok((beside, hex(&hash.finalize())));
         };
         hash.update(&bytes);
         run.progress
@@ -251,30 +238,16 @@ fn place(beside: Beside, note: &Note, home: &Home) -> Result<Result<(), Trouble>
             let problem = format!(
                 "{source} is the genesis of chain {found:?}, and this node's chain is {chain:?}"
             );
-            let hint = Some("upload the right file, or correct SEI_CHAIN_ID");
-            return Ok(Err(Trouble {
-                hint,
-                ..refused("read", problem)
-            }));
+            let hint = "upload the right file, or correct SEI_CHAIN_ID";
+            return Ok(Err(Trouble::lasting(TASK, "read", problem).hinting(hint)));
         }
         Err(error) => {
             let problem = format!("{source} is not a genesis: {error}");
-            return Ok(Err(refused("read", problem)));
+            return Ok(Err(Trouble::lasting(TASK, "read", problem)));
         }
     }
     beside.put_in_place()?;
     let text = serde_json::to_string(note).unwrap_or_default();
     disk::replace(&home.marker(Marker::Genesis), text.as_bytes(), 0o644)?;
     Ok(Ok(()))
-}
-
-/// What is refused today is refused tomorrow, too.
-fn refused(operation: &'static str, what: String) -> Trouble {
-    Trouble {
-        task: TASK,
-        operation,
-        what,
-        hint: None,
-        retryable: false,
-    }
 }

@@ -35,7 +35,7 @@ pub async fn discover(params: DiscoverPeers, site: &Site, run: &Run) -> Done {
     let own = own.ok().and_then(Result::ok);
     let peers = run
         .until_stopped(TASK, find(params.sources, own.as_deref()))
-        .await?;
+        .await??;
     let changes = Value::Object(persistent_peers(peers.iter().map(String::as_str)));
     let files = Map::from_iter([(File::Config.name().to_owned(), changes)]);
     let edit = move |before: &keelson_seid_config::Texts| {

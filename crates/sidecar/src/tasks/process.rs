@@ -26,7 +26,7 @@ const CLOCKS_AGREE: Duration = Duration::from_millis(30);
 pub async fn stop(site: &Site, run: &Run) -> Done {
     const TASK: &str = TaskType::StopSeid.as_str();
     let ending = end(TASK, site, run, site.settings.stop_grace, Insist::Never);
-    run.until_stopped(TASK, ending).await?;
+    run.until_stopped(TASK, ending).await??;
     Ok(None)
 }
 
@@ -46,7 +46,7 @@ pub async fn restart(asked_at: Timestamp, site: &Site, run: &Run) -> Done {
             .see(json!({ "waitingFor": "seid to serve again" }));
         serves_again(TASK, site).await
     };
-    run.until_stopped(TASK, restarting).await?;
+    run.until_stopped(TASK, restarting).await??;
     Ok(None)
 }
 

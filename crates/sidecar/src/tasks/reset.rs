@@ -40,10 +40,10 @@ pub async fn reset(site: &Site, run: &Run) -> Done {
             )));
         }
     }
-    run.until_stopped(TASK, is_away(site)).await?;
+    run.until_stopped(TASK, is_away(site)).await??;
     site.close_gate(TASK).await?;
     // Whoever came past the gate before it closed is seen now.
-    run.until_stopped(TASK, is_away(site)).await?;
+    run.until_stopped(TASK, is_away(site)).await??;
     let (home, of_run) = (site.home.clone(), run.clone());
     let wiped = tokio::task::spawn_blocking(move || wipe(&home, &of_run)).await;
     let problem = match wiped {

@@ -56,7 +56,7 @@ async fn fetch(params: SnapshotRestore, before: Option<Staged>, site: &Site, run
     let objects = Objects::open(&settings.snapshots, &settings.object_store)
         .map_err(|fault| fault.trouble(TASK, "open"))?;
     let prefix = choice::prefix(&settings.chain_id);
-    let listed = heeding(run, objects.list(&prefix)).await?;
+    let listed = run.until_stopped(TASK, objects.list(&prefix)).await?;
     let listed = listed.map_err(|fault| fault.trouble(TASK, "list"))?;
     let Some(choice) = choose(&settings.chain_id, &listed, params.target_height) else {
         return Err(none(
@@ -166,16 +166,7 @@ fn none(target: i64, bucket: &str, prefix: &str) -> Trouble {
         target => format!("no snapshot found at or below height {target} in {bucket}/{prefix}"),
     };
     let hint = "check SEI_CHAIN_ID, SEI_SNAPSHOT_BUCKET and targetHeight";
-    trouble("choose", what, Some(hint), false)
-}
-
-/// Waits for others, unless it is told to stop. What writes is told, and waited for.
-async fn heeding<T>(run: &Run, work: impl Future<Output = T>) -> Result<T, Trouble> {
-    tokio::select! {
-        biased;
-        () = run.cancel.cancelled() => Err(trouble("stop", "it was told to stop", None, true)),
-        done = work => Ok(done),
-    }
+    Trouble::lasting(TASK, "choose", what).hinting(hint)
 }
 
 /// Work that waits for the disk.
@@ -184,22 +175,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Trouble> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => Err(trouble("wait", error.to_string(), None, true)),
-    }
-}
-
-fn trouble(
-    operation: &'static str,
-    what: impl Into<String>,
-    hint: Option<&'static str>,
-    retryable: bool,
-) -> Trouble {
-    Trouble {
-        task: TASK,
-        operation,
-        what: what.into(),
-        hint,
-        retryable,
+        Err(error) => Err(Trouble::passing(TASK, "wait", error.to_string())),
     }
 }
 
@@ -215,5 +191,8 @@ fn of_disk(operation: &'static str, error: &disk::Trouble) -> Trouble {
         }
         _ => None,
     };
-    trouble(operation, error.to_string(), hint, hint.is_none())
+    match hint {
+        Some(hint) => Trouble::lasting(TASK, operation, error.to_string()).hinting(hint),
+        None => Trouble::passing(TASK, operation, error.to_string()),
+    }
 }

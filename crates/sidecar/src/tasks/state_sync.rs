@@ -67,7 +67,7 @@ pub async fn configure(params: ConfigureStateSync, site: &Site, run: &Run) -> Do
     };
     let chain = &site.settings.chain_id;
     let trusting = run.until_stopped(TASK, trust(candidates, wanted, given, chain));
-    let (height, witnesses) = trusting.await?;
+    let (height, witnesses) = trusting.await??;
     let patch = state_sync_patch(&StateSync {
         trust_height: i64::try_from(height).unwrap_or(i64::MAX),
         trust_hash: witnesses[0].hash.clone(),

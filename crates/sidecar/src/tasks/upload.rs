@@ -13,14 +13,13 @@ use crate::disk;
 use crate::engine::policy::Lock;
 use crate::home::{Home, Marker};
 use crate::objects::{Fault, Objects, Writing};
-use crate::pack::{Pipe, Tree, Unpacked, pack, pipe};
+use crate::pack::{NotPacked, Pipe, Tree, pack, pipe};
 use crate::site::Site;
 use crate::work::{Done, Run, Trouble};
 use bytes::Bytes;
 use jiff::Timestamp;
 use keelson_wire::{SnapshotUploadResult, TaskType, UploadOutcome};
 use serde_json::{Value, json};
-use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -52,17 +51,19 @@ pub async fn upload_once(site: &Site, run: &Run) -> Done {
 /// Uploads snapshots for as long as the node lives, whatever becomes of one.
 pub async fn upload(site: &Site, run: &Run) -> Done {
     loop {
-        let held = stoppable(run, LOOP, site.locks.take(Lock::Upload)).await?;
+        let held = run
+            .until_stopped(LOOP, site.locks.take(Lock::Upload))
+            .await?;
         run.progress.begin();
         let ended = pass(site, run, LOOP).await;
         drop(held);
         if run.cancel.is_cancelled() {
-            return Err(stopped(LOOP));
+            return Err(Trouble::stopped(LOOP));
         }
         tell(site, &ended);
         let interval = site.settings.upload_interval;
         run.progress.rest(shown(&ended, interval));
-        stoppable(run, LOOP, sleep(interval)).await?;
+        run.until_stopped(LOOP, sleep(interval)).await?;
     }
 }
 
@@ -142,7 +143,7 @@ async fn pass(site: &Site, run: &Run, task: &'static str) -> Result<SnapshotUplo
     bring(&objects, &key, height, site, run, task).await?;
     let latest = format!("{folder}/latest.txt");
     let putting = objects.put(&latest, height.to_string(), "text/plain");
-    stoppable(run, task, putting).await?.map_err(fault)?;
+    run.until_stopped(task, putting).await?.map_err(fault)?;
     note(site, task, height).await?;
     Ok(SnapshotUploadResult {
         outcome: UploadOutcome::Uploaded,
@@ -209,7 +210,7 @@ async fn bring(
     run.progress.expect(total);
     let beginning = objects.write(key, "application/gzip", total);
     let fault = |fault: Fault| fault.trouble(task, "upload");
-    let mut writing = stoppable(run, task, beginning).await?.map_err(fault)?;
+    let mut writing = run.until_stopped(task, beginning).await?.map_err(fault)?;
 
     // Cancelled in whatever way this ends.
     let stop = run.cancel.child_token();
@@ -220,13 +221,18 @@ async fn bring(
         let count = |bytes| progress.advance(bytes);
         write(&trees, end, &stop, &count)
     });
-    let brought = stoppable(run, task, carry(&mut writing, &mut pieces)).await;
+    let brought = run
+        .until_stopped(task, carry(&mut writing, &mut pieces))
+        .await;
     // Whoever still packs is told that nobody reads.
     drop((pieces, guard));
     let packing = packing.await;
     let problem = match (brought, packed(task, height, packing)) {
         (Ok(Ok(())), Ok(())) => {
-            return stoppable(run, task, writing.finish()).await?.map_err(fault);
+            return run
+                .until_stopped(task, writing.finish())
+                .await?
+                .map_err(fault);
         }
         (Ok(Err(lost)), _) => fault(lost),
         (Err(stopped), _) => stopped,
@@ -246,7 +252,7 @@ async fn carry(writing: &mut Writing, pieces: &mut mpsc::Receiver<Bytes>) -> Res
 }
 
 /// What is to be packed. The database beside the snapshots is the node's and is written while it runs.
-fn survey(home: &Home, height: i64, copy: &Path) -> Result<Vec<Tree>, Unpacked> {
+fn survey(home: &Home, height: i64, copy: &Path) -> Result<Vec<Tree>, NotPacked> {
     let folder = home.snapshots();
     let mut trees = vec![Tree::survey(&folder, height.to_string())?];
     if folder.join(METADATA).exists() {
@@ -260,20 +266,20 @@ fn write(
     into: Pipe,
     stop: &CancellationToken,
     count: &dyn Fn(u64),
-) -> Result<(), Unpacked> {
+) -> Result<(), NotPacked> {
     let pipe = pack(trees, into, &|| stop.is_cancelled(), count)?;
-    pipe.finish().map_err(|_| Unpacked::Stopped)
+    pipe.finish().map_err(|_| NotPacked::Stopped)
 }
 
 fn packed<T>(
     task: &'static str,
     height: i64,
-    done: Result<Result<T, Unpacked>, tokio::task::JoinError>,
+    done: Result<Result<T, NotPacked>, tokio::task::JoinError>,
 ) -> Result<T, Trouble> {
     let (what, hint, retryable) = match done {
         Ok(Ok(done)) => return Ok(done),
-        Ok(Err(Unpacked::Stopped)) => return Err(stopped(task)),
-        Ok(Err(error @ Unpacked::Changed { .. })) => (
+        Ok(Err(NotPacked::Stopped)) => return Err(Trouble::stopped(task)),
+        Ok(Err(error @ NotPacked::Changed { .. })) => (
             error.to_string(),
             Some("the node may prune its snapshots too soon: let it keep more of them"),
             true,
@@ -303,27 +309,5 @@ impl Drop for Copy {
     fn drop(&mut self) {
         // What is left is taken away by the next upload.
         let _ = disk::remove_folder(&self.0);
-    }
-}
-
-async fn stoppable<T>(
-    run: &Run,
-    task: &'static str,
-    work: impl Future<Output = T>,
-) -> Result<T, Trouble> {
-    tokio::select! {
-        biased;
-        () = run.cancel.cancelled() => Err(stopped(task)),
-        done = work => Ok(done),
-    }
-}
-
-fn stopped(task: &'static str) -> Trouble {
-    Trouble {
-        task,
-        operation: "stop",
-        what: "it was told to stop".into(),
-        hint: None,
-        retryable: true,
     }
 }

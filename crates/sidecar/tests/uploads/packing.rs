@@ -1,7 +1,7 @@
 //! Archives: what is in them, and that what changes on the way is no archive.
 
 use super::play::{metadata, snapshot};
-use keelson_sidecar::pack::{Tree, Unpacked, pack, pipe};
+use keelson_sidecar::pack::{NotPacked, Tree, pack, pipe};
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -150,7 +150,7 @@ fn what_changes_or_vanishes_while_it_is_packed_is_an_error() {
         let tree = Tree::survey(&folder.snapshots(), "100").expect("a tree");
         let into = Meanwhile(Some(|| change(&chunks)), 0);
         let packed = pack(&[tree], into, GOES_ON, &|_| ());
-        let Err(Unpacked::Changed { .. }) = &packed else {
+        let Err(NotPacked::Changed { .. }) = &packed else {
             panic!("change {index}: packed");
         };
         let error = packed.err().expect("an error").to_string();
@@ -214,13 +214,13 @@ async fn who_packs_is_stopped_when_nobody_reads_and_when_told() {
     pieces.recv().await.expect("a piece");
     drop(pieces);
     let packed = packing.await.expect("no panic");
-    assert!(matches!(packed, Err(Unpacked::Stopped)));
+    assert!(matches!(packed, Err(NotPacked::Stopped)));
 
     let read = Cell::new(0);
     let stop = || read.get() > 1 << 20;
     let packed = pack(&[tree], io::sink(), &stop, &|more| {
         read.set(read.get() + more)
     });
-    assert!(matches!(packed, Err(Unpacked::Stopped)));
+    assert!(matches!(packed, Err(NotPacked::Stopped)));
     assert!(read.get() < 2 << 20, "{}", read.get());
 }

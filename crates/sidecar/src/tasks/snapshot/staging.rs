@@ -3,7 +3,7 @@
 //! Beside the place, so that a rename is all that is needed. What was in the place before goes as a
 //! whole: the list of snapshots in it would be wrong for any mixture.
 
-use super::{of_disk, trouble};
+use super::{TASK, of_disk};
 use crate::disk::{self, UNFINISHED, settle, trouble as at};
 use crate::fault::{Point, point};
 use crate::home::Home;
@@ -51,7 +51,7 @@ impl Staging {
                 "the volume is too small: the archive alone has {size} bytes, and {room} are free in {data}"
             );
             let hint = "make room on the volume, or use a larger one";
-            return Err(trouble("prepare", what, Some(hint), false));
+            return Err(Trouble::lasting(TASK, "prepare", what).hinting(hint));
         }
         disk::folder(&self.new).map_err(|it| of_disk("prepare", &it))?;
         point(Point::UnpackBefore);
@@ -64,7 +64,7 @@ impl Staging {
             if self.old.exists() && !self.place.exists() {
                 fs::rename(&self.old, &self.place).map_err(at(&self.place, "put back"))?;
             }
-            remove(&self.new).and_then(|()| remove(&self.old))
+            disk::remove_folder(&self.new).and_then(|()| disk::remove_folder(&self.old))
         };
         cleared().map_err(|it| of_disk("clear", &it))
     }
@@ -89,14 +89,7 @@ impl Staging {
         fs::rename(&self.new, &self.place).map_err(at(&self.place, "put in place"))?;
         settle(&self.place)?;
         point(Point::PlaceAfter);
-        remove(&self.old)
-    }
-}
-
-fn remove(folder: &Path) -> Result<(), disk::Trouble> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(folder, "removed")(error)),
-        _ => Ok(()),
+        disk::remove_folder(&self.old)
     }
 }
 

@@ -1,8 +1,9 @@
 //! One pass: what comes from the bucket goes to the unpacking as it comes.
 
 use super::choice::Choice;
-use super::{TASK, heeding, of_disk, trouble};
+use super::{TASK, of_disk};
 use crate::archive::{self, Gone, Problem, Unpacked};
+use crate::hex::hex;
 use crate::objects::{Objects, Reading};
 use crate::work::{Run, Trouble};
 use sha2::{Digest, Sha256};
@@ -21,10 +22,12 @@ pub(super) async fn fetch(
     folder: PathBuf,
     run: &Run,
 ) -> Result<Unpacked, Trouble> {
-    let reading = heeding(run, objects.read(&choice.key)).await?;
+    let reading = run.until_stopped(TASK, objects.read(&choice.key)).await?;
     let mut reading = reading.map_err(|fault| fault.trouble(TASK, "download"))?;
     let noted = reading.sha256().map(str::to_owned);
-    let wanted = heeding(run, digest(objects, choice, noted)).await??;
+    let wanted = run
+        .until_stopped(TASK, digest(objects, choice, noted))
+        .await??;
     run.progress.expect(reading.size());
     let (feed, unpacking) = archive::unpack(choice.form, folder);
     let (brought, unpacked) = match bring(&mut reading, &feed, wanted.is_some(), run).await {
@@ -45,7 +48,7 @@ pub(super) async fn fetch(
         (Some(wanted), Some(found)) if wanted != found => {
             let key = &choice.key;
             let what = format!("{key} has the SHA-256 {found}, and {wanted} was expected");
-            Err(trouble("verify", what, Some(AGAIN), false))
+            Err(Trouble::lasting(TASK, "verify", what).hinting(AGAIN))
         }
         _ => Ok(unpacked),
     }
@@ -61,7 +64,7 @@ async fn bring(
 ) -> Result<Option<String>, Trouble> {
     let mut digest = digested.then(Sha256::new);
     loop {
-        let bytes = heeding(run, reading.next()).await?;
+        let bytes = run.until_stopped(TASK, reading.next()).await?;
         let Some(bytes) = bytes.map_err(|fault| fault.trouble(TASK, "download"))? else {
             break;
         };
@@ -70,11 +73,11 @@ async fn bring(
         }
         run.progress
             .advance(u64::try_from(bytes.len()).unwrap_or_default());
-        if heeding(run, feed.bring(bytes)).await? == Err(Gone) {
+        if run.until_stopped(TASK, feed.bring(bytes)).await? == Err(Gone) {
             return Ok(None);
         }
     }
-    Ok(digest.map(|it| hexadecimal(&it.finalize())))
+    Ok(digest.map(|it| hex(&it.finalize())))
 }
 
 /// The SHA-256 the archive should have, where anyone says so: an object beside it, or a note on it.
@@ -96,19 +99,15 @@ async fn digest(
     if word.len() != 64 || !word.bytes().all(|it| it.is_ascii_hexdigit()) {
         let what = format!("{place} does not begin with a SHA-256 of 64 hexadecimal digits");
         let hint = "write it as sha256sum does, or take it away";
-        return Err(trouble("verify", what, Some(hint), false));
+        return Err(Trouble::lasting(TASK, "verify", what).hinting(hint));
     }
     Ok(Some(word.to_ascii_lowercase()))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn of_archive(key: &str, problem: &Problem) -> Trouble {
     match problem {
         Problem::Disk(error) => of_disk("unpack", error),
-        Problem::Stopped => trouble("unpack", problem.to_string(), None, true),
-        _ => trouble("unpack", format!("{key}: {problem}"), Some(AGAIN), false),
+        Problem::Stopped => Trouble::passing(TASK, "unpack", problem.to_string()),
+        _ => Trouble::lasting(TASK, "unpack", format!("{key}: {problem}")).hinting(AGAIN),
     }
 }
