@@ -183,10 +183,9 @@ impl Engine {
     }
 
     fn with_progress(&self, mut tasks: Vec<TaskResult>) -> Vec<TaskResult> {
-        let view = self.ledger.view();
         for task in &mut tasks {
             if task.status == TaskStatus::Running {
-                task.result = view.progress(&task.id);
+                task.result = self.ledger.progress(&task.id);
             }
         }
         tasks

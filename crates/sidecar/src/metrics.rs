@@ -227,7 +227,7 @@ impl Collector for Now {
         let metric =
             encoder.encode_descriptor(name, "Whether the gate is open", None, MetricType::Gauge)?;
         ready.encode(metric)?;
-        let running = self.ledger.view().by_type();
+        let running = self.ledger.by_type();
         let count = |(count, _): &(u64, crate::work::Amount)| Some(*count);
         let bytes = |(_, amount): &(u64, crate::work::Amount)| Some(amount.bytes);
         let total = |(_, amount): &(u64, crate::work::Amount)| amount.total;

@@ -51,6 +51,25 @@ impl Ticket {
     pub(super) fn waits_for(&self, what: Option<&'static str>) {
         *lock(&self.stage) = (what, Instant::now());
     }
+
+    /// What it waits for, or how far it is.
+    fn shown(&self) -> Option<Value> {
+        let (waiting, since) = *lock(&self.stage);
+        if let Some(what) = waiting {
+            let seconds = since.elapsed().as_secs();
+            return Some(json!({ "waitingFor": what, "seconds": seconds }));
+        }
+        let (amount, elapsed) = (self.progress.amount(), self.progress.elapsed(since));
+        let counted = (amount != Default::default()).then(|| pace(amount, elapsed));
+        let mut shown = serde_json::Map::new();
+        if let Some(progress) = self.progress.seen().or(counted) {
+            shown.insert("progress".into(), progress);
+        }
+        if let Some(last) = self.progress.last() {
+            shown.insert("last".into(), last);
+        }
+        (!shown.is_empty()).then_some(Value::Object(shown))
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -96,15 +115,25 @@ impl Ledger {
         Ok(purged)
     }
 
-    /// How far the tasks at work are.
-    pub(crate) fn view(&self) -> View {
-        let entries = lock(&self.entries);
-        View(
-            entries
-                .iter()
-                .map(|(id, it)| (id.clone(), it.clone()))
-                .collect(),
-        )
+    /// What a task that runs shows as its result: what it waits for, or how far it is.
+    pub(super) fn progress(&self, id: &str) -> Option<Value> {
+        let ticket = lock(&self.entries).get(id)?.ticket.clone();
+        ticket.shown()
+    }
+
+    /// Running tasks by type, with the bytes they have done and have to do.
+    pub(crate) fn by_type(&self) -> HashMap<String, (u64, crate::work::Amount)> {
+        let mut sums: HashMap<String, (u64, crate::work::Amount)> = HashMap::new();
+        for entry in lock(&self.entries).values() {
+            let (count, sum) = sums.entry(entry.type_.clone()).or_default();
+            let amount = entry.ticket.progress.amount();
+            *count += 1;
+            sum.bytes += amount.bytes;
+            if let Some(total) = amount.total {
+                sum.total = Some(sum.total.unwrap_or_default() + total);
+            }
+        }
+        sums
     }
 }
 
@@ -163,47 +192,6 @@ impl Registry<'_> {
         if let Some(entry) = lock(&self.ledger.entries).remove(id) {
             entry.ticket.cancel.cancel();
         }
-    }
-}
-
-/// How far tasks were when it was asked.
-#[derive(Debug)]
-pub(crate) struct View(HashMap<String, Entry>);
-
-impl View {
-    /// What a task that runs shows as its result: what it waits for, or how far it is.
-    pub(super) fn progress(&self, id: &str) -> Option<Value> {
-        let ticket = &self.0.get(id)?.ticket;
-        let (waiting, since) = *lock(&ticket.stage);
-        if let Some(what) = waiting {
-            let seconds = since.elapsed().as_secs();
-            return Some(json!({ "waitingFor": what, "seconds": seconds }));
-        }
-        let (amount, elapsed) = (ticket.progress.amount(), ticket.progress.elapsed(since));
-        let counted = (amount != Default::default()).then(|| pace(amount, elapsed));
-        let mut shown = serde_json::Map::new();
-        if let Some(progress) = ticket.progress.seen().or(counted) {
-            shown.insert("progress".into(), progress);
-        }
-        if let Some(last) = ticket.progress.last() {
-            shown.insert("last".into(), last);
-        }
-        (!shown.is_empty()).then_some(Value::Object(shown))
-    }
-
-    /// Running tasks by type, with the bytes they have done and have to do.
-    pub(crate) fn by_type(&self) -> HashMap<String, (u64, crate::work::Amount)> {
-        let mut sums: HashMap<String, (u64, crate::work::Amount)> = HashMap::new();
-        for entry in self.0.values() {
-            let (count, sum) = sums.entry(entry.type_.clone()).or_default();
-            let amount = entry.ticket.progress.amount();
-            *count += 1;
-            sum.bytes += amount.bytes;
-            if let Some(total) = amount.total {
-                sum.total = Some(sum.total.unwrap_or_default() + total);
-            }
-        }
-        sums
     }
 }
 
