@@ -3,19 +3,13 @@
 
 use crate::cases::Column;
 use crate::results::{Results, Row};
-use crate::verdict::{megabytes, verdicts};
-use anyhow::anyhow;
+use crate::verdict::verdicts;
+use keelson_bench::page::{self, header, line, megabytes, or_dash};
 use std::fmt::Write;
-
-const BEGIN: &str = "<!-- measured: begin -->\n";
-const END: &str = "<!-- measured: end -->\n";
 
 /// The document with what stands between its marks replaced.
 pub(crate) fn renewed(document: &str, results: &Results) -> anyhow::Result<String> {
-    let missing = |mark: &str| anyhow!("the document has no line {}", mark.trim_end());
-    let (before, rest) = document.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;
-    let (_, after) = rest.split_once(END).ok_or_else(|| missing(END))?;
-    Ok(format!("{before}{BEGIN}{}{END}{after}", measured(results)))
+    page::renewed(document, &measured(results))
 }
 
 fn measured(results: &Results) -> String {
@@ -214,46 +208,12 @@ fn footprint(out: &mut String, results: &Results) {
     out.push('\n');
 }
 
-fn or_dash(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "–".to_owned())
-}
-
-fn header<const N: usize>(out: &mut String, first: &str, titles: [&str; N]) {
-    line(out, first, titles.map(str::to_owned));
-    line(out, "---", titles.map(|_| "---:".to_owned()));
-}
-
-fn line<const N: usize>(out: &mut String, first: &str, cells: [String; N]) {
-    let _ = writeln!(out, "| {first} | {} |", cells.join(" | "));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::results::tests::{cell, results};
     use crate::{chart, place};
     use std::fs;
-
-    #[test]
-    fn only_what_stands_between_the_marks_is_replaced() {
-        let document = format!("before\n{BEGIN}old\n{END}after\n");
-        let results = results(vec![cell(Column::Ours, &[21.25])]);
-        let renewed = renewed(&document, &results).expect("a document");
-        assert!(renewed.starts_with("before\n"));
-        assert!(renewed.ends_with("after\n"));
-        assert!(!renewed.contains("old"));
-        assert!(renewed.contains("| 21.2 ± 0.0 |"), "{renewed}");
-    }
-
-    #[test]
-    fn a_document_without_marks_is_refused_by_name() {
-        let results = results(Vec::new());
-        let refused = renewed("nothing", &results).expect_err("a refusal");
-        assert_eq!(
-            refused.to_string(),
-            "the document has no line <!-- measured: begin -->"
-        );
-    }
 
     #[test]
     fn what_was_not_measured_is_a_dash_and_a_void_round_is_told() {

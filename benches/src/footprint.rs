@@ -5,15 +5,15 @@ use crate::cases::{CASES, Column};
 use crate::client::Caller;
 use crate::fresh::Guard;
 use crate::peers::{Stage, kube_rbac_proxy};
-use crate::place::released;
 use crate::results::Footprint;
-use crate::statistics::Summary;
 use crate::steady;
-use crate::tell;
 use crate::world::World;
 use anyhow::Context;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use http::Method;
+use keelson_bench::checkout::released;
+use keelson_bench::statistics::Summary;
+use keelson_bench::tell;
 use std::time::Duration;
 
 /// How often a start is measured.

@@ -6,11 +6,11 @@ use crate::cases::Column;
 use crate::client::{self, Answer, Caller};
 use crate::peers::{Peer, Stage};
 use crate::results::{Crowd, Expiry, Storm};
-use crate::statistics::quantile;
-use crate::tell;
 use crate::world::World;
 use futures::future::{join_all, try_join_all};
 use http::Method;
+use keelson_bench::statistics::quantile;
+use keelson_bench::tell;
 use keelson_testbed::faults::FaultProxy;
 use std::time::{Duration, Instant};
 

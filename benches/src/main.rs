@@ -15,25 +15,21 @@ mod load;
 mod nginx;
 mod peers;
 mod place;
-mod process;
 mod results;
-mod rounds;
-mod statistics;
 mod steady;
 mod verdict;
 mod world;
 
-use anyhow::Context;
 use cases::{CASES, Case, Column};
 use clap::Parser;
 use fresh::GUARDS;
+use keelson_bench::checkout::{self, released};
+use keelson_bench::{machine, tell};
 use peers::{Doors, Stage};
 use place::Processors;
 use results::{Footprint, Results, Run};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 use steady::Field;
 use world::World;
@@ -108,7 +104,7 @@ fn main() -> anyhow::Result<()> {
 async fn bench(arguments: &Arguments, processors: Processors, count: usize) -> anyhow::Result<()> {
     keelson_testbed::provide_bench_tools()?;
     let plan = Plan::of(arguments);
-    let before = machine_load();
+    let before = machine::load();
     tell("starting the API server");
     let world = World::start().await?;
     let doors = Doors::free()?;
@@ -154,8 +150,8 @@ async fn bench(arguments: &Arguments, processors: Processors, count: usize) -> a
             quick: arguments.quick,
             rounds: plan.rounds,
             seconds: plan.during.as_secs(),
-            day: jiff::Zoned::now().strftime("%Y-%m-%d").to_string(),
-            processor: processor(),
+            day: machine::day(),
+            processor: machine::processor(),
             processors: count,
             load: [before, before],
             versions: versions()?,
@@ -168,7 +164,7 @@ async fn bench(arguments: &Arguments, processors: Processors, count: usize) -> a
     };
     about_tokens(&mut results, &plan, &world, &stage).await?;
     drop(upstream);
-    results.run.load[1] = machine_load();
+    results.run.load[1] = machine::load();
     keep(&results)?;
     for verdict in verdict::verdicts(&results) {
         tell(&verdict.to_string());
@@ -229,57 +225,22 @@ async fn footprints(plan: &Plan, world: &World, stage: &Stage) -> anyhow::Result
 
 /// Writes results, document and chart.
 fn keep(results: &Results) -> anyhow::Result<()> {
-    let write = |file: &Path, text: String| {
-        std::fs::write(file, text)
-            .with_context(|| format!("{} could not be written", file.display()))
-    };
     let page = place::document();
-    let text = std::fs::read_to_string(&page)
-        .with_context(|| format!("{} could not be read", page.display()))?;
-    write(&page, document::renewed(&text, results)?)?;
-    write(&place::chart(), chart::chart(results))?;
+    let renewed = document::renewed(&checkout::read(&page)?, results)?;
+    checkout::write(&page, &renewed)?;
+    checkout::write(&place::chart(), &chart::chart(results))?;
     let json = serde_json::to_string_pretty(results)?;
-    write(&place::results(), json + "\n")?;
+    checkout::write(&place::results(), &(json + "\n"))?;
     tell(&format!("written: {}", place::results().display()));
     Ok(())
 }
 
-/// The kernel's load of the last minute.
-fn machine_load() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let first = text.split_whitespace().next();
-    first.and_then(|it| it.parse().ok()).unwrap_or_default()
-}
-
-fn processor() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = text
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"));
-    let name = name.map(|it| it.trim_start_matches([' ', '\t', ':']));
-    name.unwrap_or("unnamed").to_owned()
-}
-
 /// The tools and peers, in their own words.
 fn versions() -> anyhow::Result<Vec<String>> {
-    let first_line = |program: &Path, flag: &str| -> anyhow::Result<String> {
-        let output = Command::new(program)
-            .arg(flag)
-            .output()
-            .with_context(|| format!("{} could not be started", program.display()))?;
-        let said = [output.stdout, output.stderr].concat();
-        let said = String::from_utf8_lossy(&said);
-        Ok(said.lines().next().unwrap_or_default().trim().to_owned())
-    };
-    let mut found = vec![first_line(&place::released("keelson-proxy")?, "--version")?];
+    let mut found = vec![machine::version(&released("keelson-proxy")?, "--version")?];
     for (program, flag) in [("nginx", "-v"), ("wrk", "-v"), ("h2load", "--version")] {
-        found.push(first_line(Path::new(program), flag)?);
+        found.push(machine::version(Path::new(program), flag)?);
     }
     found.push("kube-rbac-proxy v0.19.1".to_owned());
     Ok(found)
-}
-
-/// A line for the person who waits.
-fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -2,21 +2,17 @@
 //! protocols at once, so that one process is measured in all rows.
 
 use crate::cases::{Column, Protocol};
-use crate::place::{Processors, released};
-use crate::{nginx, process};
+use crate::nginx;
+use crate::place::Processors;
 use anyhow::Context;
+use keelson_bench::checkout::released;
+use keelson_bench::program::{self, Program};
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsString;
-use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// How long a peer may take until it listens, and until it ends.
-const SOON: Duration = Duration::from_secs(20);
+use std::time::Duration;
 
 /// Ports, by what is spoken there.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +57,7 @@ pub(crate) struct Stage {
 /// A column that runs. Dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    child: Child,
+    program: Program,
     pub(crate) doors: Doors,
     /// From the start to the first connection it took.
     pub(crate) listening_after: Duration,
@@ -69,31 +65,15 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.program.pid()
     }
 
     pub(crate) fn cpu_time(&self) -> anyhow::Result<Duration> {
-        process::cpu_time(self.pid())
+        self.program.cpu_time()
     }
 
     pub(crate) fn resident(&self) -> anyhow::Result<u64> {
-        process::resident(self.pid())
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // nginx tells its worker only when it is asked to end, not when it is killed.
-        let _ = kill(Pid::from_raw(self.pid().cast_signed()), Signal::SIGTERM);
-        let until = Instant::now() + SOON;
-        while Instant::now() < until {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.program.resident()
     }
 }
 
@@ -187,46 +167,23 @@ impl Stage {
         on: &[usize],
     ) -> anyhow::Result<Peer> {
         let log = self.folder.join(format!("{name}.out"));
-        let (out, err) = (
-            File::create(&log)?,
-            File::options().append(true).open(&log)?,
-        );
-        let (program, words) = words.split_first().context("a program")?;
-        // A bench that is killed takes its peers with it.
-        let mut command = Command::new("setpriv");
-        command
-            .args(["--pdeathsig", "TERM", "--"])
-            .arg(program)
-            .args(words)
-            .envs(environment.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(out)
-            .stderr(err);
-        let started = Instant::now();
-        let child = on_processors(on, &self.processors.load, || command.spawn())?
-            .with_context(|| format!("{name} could not be started"))?;
-        let mut peer = Peer {
-            child,
-            doors,
-            listening_after: Duration::ZERO,
-        };
-        let said = || std::fs::read_to_string(&log).unwrap_or_default();
+        let mut command = program::command(words, &log)?;
+        command.envs(environment.iter().copied());
+        let mut program = on_processors(on, &self.processors.load, || {
+            Program::start(name, &mut command, &log)
+        })??;
         for port in [doors.plain, doors.tls, doors.h2c] {
             let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-            while TcpStream::connect(address).is_err() {
-                if let Some(status) = peer.child.try_wait()? {
-                    anyhow::bail!("{name} ended ({status}): {}", said());
-                }
-                anyhow::ensure!(
-                    started.elapsed() < SOON,
-                    "{name} does not listen at {address} after {SOON:?}: {}",
-                    said()
-                );
-                std::thread::sleep(Duration::from_micros(100));
-            }
+            program.until(&format!("listen at {address}"), || {
+                TcpStream::connect(address).ok()
+            })?;
         }
-        peer.listening_after = started.elapsed();
-        Ok(peer)
+        let listening_after = program.started.elapsed();
+        Ok(Peer {
+            program,
+            doors,
+            listening_after,
+        })
     }
 }
 

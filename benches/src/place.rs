@@ -1,38 +1,21 @@
-//! Where things are: the checkout's files and programs, and the processors each part runs on.
+//! Where things are: what the bench writes, and the processors each part runs on.
 
-use std::path::{Path, PathBuf};
-
-fn checkout() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here)
-}
+use keelson_bench::checkout::file;
+use std::path::PathBuf;
 
 /// What is kept of a run.
 pub(crate) fn results() -> PathBuf {
-    checkout().join("benches/results/proxy.json")
+    file("benches/results/proxy.json")
 }
 
 /// The page with the tables.
 pub(crate) fn document() -> PathBuf {
-    checkout().join("docs/proxy-performance.md")
+    file("docs/proxy-performance.md")
 }
 
 /// The chart on it.
 pub(crate) fn chart() -> PathBuf {
-    checkout().join("docs/proxy-performance.svg")
-}
-
-/// A program of this workspace, as it is shipped.
-pub(crate) fn released(name: &str) -> anyhow::Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| checkout().join("target"));
-    let file = target.join("release").join(name);
-    anyhow::ensure!(
-        file.exists(),
-        "{} is not there: run `make bench-proxy`, which builds it",
-        file.display()
-    );
-    Ok(file)
+    file("docs/proxy-performance.svg")
 }
 
 /// Which processors each part may use.

@@ -2,7 +2,7 @@
 //! was not measured.
 
 use crate::cases::Column;
-use crate::statistics::Summary;
+use keelson_bench::statistics::Summary;
 use serde::{Deserialize, Serialize};
 
 /// Everything one run found.

@@ -2,7 +2,8 @@
 
 use crate::cases::Column;
 use crate::results::{Results, Row};
-use std::fmt;
+use keelson_bench::page::megabytes;
+use keelson_bench::verdict::{Verdict, aim, promise};
 
 /// The most a request may cost beside raw hyper, before what the rounds differ by.
 const RAW_HYPER: f64 = 1.15;
@@ -14,35 +15,6 @@ const START_MS: f64 = 20.0;
 const LOADED_MB: f64 = 12.0;
 const IDLE_MB: f64 = 6.0;
 const FILE_MB: f64 = 8.0;
-
-/// Whether a promise is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Judgement {
-    Met,
-    Missed,
-    /// An aim beyond the promises.
-    AimMet,
-    AimMissed,
-}
-
-/// One promise.
-#[derive(Clone, Debug)]
-pub(crate) struct Verdict {
-    pub(crate) judgement: Judgement,
-    said: String,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match self.judgement {
-            Judgement::Met => "met",
-            Judgement::Missed => "missed",
-            Judgement::AimMet => "aim met",
-            Judgement::AimMissed => "aim missed",
-        };
-        write!(f, "{word}: {}", self.said)
-    }
-}
 
 /// Every verdict the numbers allow; what was not measured has none.
 pub(crate) fn verdicts(results: &Results) -> Vec<Verdict> {
@@ -138,30 +110,11 @@ fn footprint_verdicts(results: &Results) -> Vec<Verdict> {
     ]
 }
 
-pub(crate) fn megabytes(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
-}
-
-fn promise(kept: bool, said: String) -> Verdict {
-    let judgement = match kept {
-        true => Judgement::Met,
-        false => Judgement::Missed,
-    };
-    Verdict { judgement, said }
-}
-
-fn aim(reached: bool, said: String) -> Verdict {
-    let judgement = match reached {
-        true => Judgement::AimMet,
-        false => Judgement::AimMissed,
-    };
-    Verdict { judgement, said }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::results::tests::{cell, row};
+    use keelson_bench::verdict::Judgement;
 
     fn judged(ours: &[f64], others: &[(Column, &[f64])]) -> Vec<Judgement> {
         let mut cells = vec![cell(Column::Ours, ours)];

@@ -9,7 +9,7 @@ use std::time::Duration;
 const TICKS_PER_SECOND: u64 = 100;
 
 /// User and system time of the process and its children so far.
-pub(crate) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
+pub fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
     let mut ticks = 0;
     for pid in tree(pid)? {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))
@@ -20,7 +20,7 @@ pub(crate) fn cpu_time(pid: u32) -> anyhow::Result<Duration> {
 }
 
 /// Resident bytes of the process and its children.
-pub(crate) fn resident(pid: u32) -> anyhow::Result<u64> {
+pub fn resident(pid: u32) -> anyhow::Result<u64> {
     let mut bytes = 0;
     for pid in tree(pid)? {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))

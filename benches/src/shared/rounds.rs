@@ -2,7 +2,7 @@
 //! touches all columns alike.
 
 /// The order of a round: forwards, backwards, forwards, and so on.
-pub(crate) fn order<T: Copy>(columns: &[T], round: usize) -> Vec<T> {
+pub fn order<T: Copy>(columns: &[T], round: usize) -> Vec<T> {
     let mut order = columns.to_vec();
     if round % 2 == 1 {
         order.reverse();

@@ -4,17 +4,18 @@ use serde::{Deserialize, Serialize};
 
 /// A value measured several times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Summary {
-    pub(crate) median: f64,
+pub struct Summary {
+    /// The middle one.
+    pub median: f64,
     /// From the first quartile to the third: what half of the rounds lie within.
-    pub(crate) spread: f64,
+    pub spread: f64,
     /// Each round, in order.
-    pub(crate) rounds: Vec<f64>,
+    pub rounds: Vec<f64>,
 }
 
 impl Summary {
     /// None where nothing was measured.
-    pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
+    pub fn of(rounds: &[f64]) -> Option<Self> {
         let at = |share| quantile(rounds, share);
         Some(Self {
             median: at(0.5)?,
@@ -25,7 +26,7 @@ impl Summary {
 }
 
 /// The value below which this share lies, between two neighbours in proportion.
-pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
+pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let place = share * (sorted.len().checked_sub(1)? as f64);
