@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// The folder of everything kept between runs: `KEELSON_CACHE`, else `~/.cache/keelson`.
-pub(crate) fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     match (set("KEELSON_CACHE"), set("HOME")) {
         (Some(chosen), _) => chosen.into(),

@@ -43,6 +43,7 @@ mod wait;
 
 pub mod cli;
 
+pub use cache::folder as cache_folder;
 pub use cluster::{Cluster, Size};
 pub use enclosure::MASKED_SYSCTLS;
 pub use error::Error;

@@ -45,6 +45,11 @@ const BENCH: &[Need] = &[
     need("h2load", "nghttp2-client"),
     need("nginx", "nginx-light"),
     need("setpriv", "util-linux"),
+    need("curl", "curl"),
+    need("gzip", "gzip"),
+    need("pigz", "pigz"),
+    need("zstd", "zstd"),
+    need("tar", "tar"),
 ];
 
 /// Makes sure that the programs of the benches are there.
