@@ -7,9 +7,11 @@ SOAK_ROUNDS ?= 10
 # How long each fuzz target runs, and which of them; none named is all.
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?=
-# Of every number of a bench: rounds, and seconds of load in each.
-ROUNDS ?= 7
+# Of every number of a bench: rounds (7 for the proxy, 3 for the sidecar), and seconds of load in each.
+ROUNDS ?=
 SECONDS ?= 2
+# About how large the archives of the sidecar's bench are.
+SIZE ?= 2GiB
 # Random tests draw the same cases in every `make test`, so that a change that did not cause a
 # failure does not meet one; `make soak` draws new ones.
 SEED ?= 20261115
@@ -71,10 +73,15 @@ images: ## Write the container images (pause and a test image so far) to target/
 	$(TESTBED) images
 
 .PHONY: bench
-bench: bench-proxy ## Measure against the peers
+bench: bench-proxy bench-sidecar ## Measure against the peers
 
 .PHONY: bench-proxy
 bench-proxy: ## Measure keelson-proxy against nginx, raw hyper and kube-rbac-proxy (QUICK=1: two minutes)
 	$(CARGO) build --release --locked --package keelson-proxy
 	$(CARGO) build --release --locked --package keelson-raw-hyper
-	$(CARGO) run --quiet --locked --package keelson-bench -- $(if $(QUICK),--quick,--rounds $(ROUNDS) --seconds $(SECONDS))
+	$(CARGO) run --quiet --locked --package keelson-bench --bin bench-proxy -- $(if $(QUICK),--quick,--rounds $(or $(ROUNDS),7) --seconds $(SECONDS))
+
+.PHONY: bench-sidecar
+bench-sidecar: ## Measure keelson-sidecar against curl, gzip, pigz, zstd, tar and SQLite (QUICK=1: two minutes)
+	$(CARGO) build --release --locked --package keelson-sidecar
+	$(CARGO) run --quiet --locked --package keelson-bench --bin bench-sidecar -- $(if $(QUICK),--quick,--size $(SIZE) --rounds $(or $(ROUNDS),3))

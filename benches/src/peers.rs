@@ -10,7 +10,7 @@ use keelson_bench::program::{self, Program};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,12 +34,7 @@ impl Doors {
 
     /// Three ports nobody has.
     pub(crate) fn free() -> anyhow::Result<Self> {
-        let sockets = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
-        let mut ports = [0; 3];
-        for (port, socket) in ports.iter_mut().zip(sockets) {
-            *port = socket.and_then(|it| it.local_addr())?.port();
-        }
-        let [plain, tls, h2c] = ports;
+        let [plain, tls, h2c] = program::free_ports()?;
         Ok(Self { plain, tls, h2c })
     }
 }

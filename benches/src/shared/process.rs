@@ -25,9 +25,17 @@ pub fn resident(pid: u32) -> anyhow::Result<u64> {
     for pid in tree(pid)? {
         let status = fs::read_to_string(format!("/proc/{pid}/status"))
             .with_context(|| format!("process {pid} ended while it was measured"))?;
-        bytes += held(&status).ok_or_else(|| anyhow!("/proc/{pid}/status was not understood"))?;
+        bytes += amount(&status, "VmRSS:")
+            .ok_or_else(|| anyhow!("/proc/{pid}/status was not understood"))?;
     }
     Ok(bytes)
+}
+
+/// The most the process alone has had resident so far.
+pub fn peak(pid: u32) -> anyhow::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))
+        .with_context(|| format!("process {pid} ended while it was measured"))?;
+    amount(&status, "VmHWM:").ok_or_else(|| anyhow!("/proc/{pid}/status was not understood"))
 }
 
 /// The process and all below it.
@@ -61,10 +69,8 @@ fn spent(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
-fn held(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+fn amount(status: &str, of: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(of))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
@@ -81,10 +87,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_what_is_resident() {
+    fn memory_is_what_is_resident_now_or_was_at_most() {
         let status = "Name:\tx\nVmHWM:\t  9000 kB\nVmRSS:\t  5000 kB\n";
-        assert_eq!(held(status), Some(5000 * 1024));
-        assert_eq!(held("Name:\tx\n"), None);
+        assert_eq!(amount(status, "VmRSS:"), Some(5000 * 1024));
+        assert_eq!(amount(status, "VmHWM:"), Some(9000 * 1024));
+        assert_eq!(amount("Name:\tx\n", "VmRSS:"), None);
     }
 
     #[test]

@@ -6,12 +6,23 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a program may take until it serves, and until it ends.
 pub const SOON: Duration = Duration::from_secs(20);
+
+/// Ports nobody has.
+pub fn free_ports<const N: usize>() -> anyhow::Result<[u16; N]> {
+    let sockets = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
+    let mut ports = [0; N];
+    for (port, socket) in ports.iter_mut().zip(sockets) {
+        *port = socket.and_then(|it| it.local_addr())?.port();
+    }
+    Ok(ports)
+}
 
 /// A program that was started. Dropping it ends it.
 #[derive(Debug)]
