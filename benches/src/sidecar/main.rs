@@ -140,7 +140,8 @@ fn run(arguments: &Arguments, plan: &Plan, before: f64) -> anyhow::Result<Run> {
         "--version",
     )?];
     for tool in ["curl", "gzip", "pigz", "zstd", "tar"] {
-        versions.push(machine::version(Path::new(tool), "--version")?);
+        let said = machine::version(Path::new(tool), "--version")?;
+        versions.push(format!("{tool} {}", number(&said)));
     }
     versions.push(format!("SQLite {}", rusqlite::version()));
     Ok(Run {
@@ -152,6 +153,13 @@ fn run(arguments: &Arguments, plan: &Plan, before: f64) -> anyhow::Result<Run> {
         load: [before, machine::load()],
         versions,
     })
+}
+
+/// The number in what a program says of its version; all it says where there is none.
+fn number(said: &str) -> &str {
+    let words = said.split([' ', ',']).map(|it| it.trim_start_matches('v'));
+    let mut numbers = words.filter(|it| it.starts_with(|first: char| first.is_ascii_digit()));
+    numbers.next().unwrap_or(said)
 }
 
 /// Writes results and document, and says what came of the promises.
@@ -166,4 +174,23 @@ fn keep(results: &Results) -> anyhow::Result<()> {
         tell(&verdict.to_string());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_its_number_whatever_stands_around_it() {
+        assert_eq!(
+            number("curl 7.88.1 (x86_64-pc-linux-gnu) libcurl/7.88.1"),
+            "7.88.1"
+        );
+        assert_eq!(
+            number("*** Zstandard CLI (64-bit) v1.5.4, by Yann Collet ***"),
+            "1.5.4"
+        );
+        assert_eq!(number("tar (GNU tar) 1.34"), "1.34");
+        assert_eq!(number("newest"), "newest");
+    }
 }
