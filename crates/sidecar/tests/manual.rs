@@ -59,18 +59,22 @@ fn every_task_is_in_the_manual_and_no_other() {
     assert_eq!(rows, tasks);
 }
 
-#[test]
-fn every_variable_that_is_read_is_in_the_manual_and_no_other() {
-    let source = include_str!("../src/settings.rs");
-    let read: BTreeSet<String> = source
-        .split('"')
-        .filter(|it| it.starts_with("SEI_") || it.starts_with("KEELSON_"))
-        .filter(|it| {
-            it.bytes()
-                .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+/// Words in quotes of some sources that begin in one of these ways.
+fn quoted(sources: &[&str], beginnings: &[&str]) -> BTreeSet<String> {
+    let words = sources.iter().flat_map(|source| source.split('"'));
+    words
+        .filter(|word| beginnings.iter().any(|it| word.starts_with(it)))
+        .filter(|word| {
+            word.bytes()
+                .all(|it| it.is_ascii_alphabetic() || it == b'_')
         })
         .map(str::to_owned)
-        .collect();
+        .collect()
+}
+
+#[test]
+fn every_variable_that_is_read_is_in_the_manual_and_no_other() {
+    let read = quoted(&[include_str!("../src/settings.rs")], &["SEI_", "KEELSON_"]);
     let told: BTreeSet<String> = rows("\n## What it is told\n")
         .into_iter()
         .filter(|it| !it.starts_with("--"))
@@ -80,14 +84,19 @@ fn every_variable_that_is_read_is_in_the_manual_and_no_other() {
 
 #[test]
 fn every_series_is_in_the_manual_and_no_other() {
+    let sources = [
+        include_str!("../src/metrics.rs"),
+        include_str!("../src/metrics/own.rs"),
+    ];
+    let counted = quoted(&sources, &["seictl_", "keelson_sidecar_", "process_"]);
+    let told = rows("\n## Metrics\n");
+    assert_eq!(told, counted);
+    // Those of which there is nothing to tell yet are not on the page.
     let sidecar = Sidecar::start("series");
     sidecar.completes("mark-ready", json!({}));
     let scrape = sidecar.get("/v0/metrics").body;
-    let series: BTreeSet<String> = scrape
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE "))
-        .filter_map(|line| line.split(' ').next())
-        .map(str::to_owned)
-        .collect();
-    assert_eq!(rows("\n## Metrics\n"), series);
+    let types = scrape.lines().filter_map(|it| it.strip_prefix("# TYPE "));
+    for name in types.filter_map(|line| line.split(' ').next()) {
+        assert!(told.contains(name), "{name}");
+    }
 }
