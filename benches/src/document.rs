@@ -13,8 +13,7 @@ pub(crate) fn renewed(document: &str, results: &Results) -> anyhow::Result<Strin
 }
 
 fn measured(results: &Results) -> String {
-    let mut out = String::new();
-    introduction(&mut out, results);
+    let mut out = results.run.introduction();
     steady(&mut out, results);
     storm(&mut out, results);
     crowd(&mut out, results);
@@ -26,26 +25,6 @@ fn measured(results: &Results) -> String {
     }
     out.push('\n');
     out
-}
-
-fn introduction(out: &mut String, results: &Results) {
-    let run = &results.run;
-    let kind = match run.quick {
-        true => "**A quick run: it shows that everything works, and decides nothing.** ",
-        false => "",
-    };
-    let _ = write!(
-        out,
-        "{kind}Measured on {} on {} processors ({}), {} rounds of {} s for each number; load of the machine {:.1} before and {:.1} after. {}.\n\n",
-        run.day,
-        run.processors,
-        run.processor,
-        run.rounds,
-        run.seconds,
-        run.load[0],
-        run.load[1],
-        run.versions.join(", "),
-    );
 }
 
 fn steady(out: &mut String, results: &Results) {

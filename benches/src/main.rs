@@ -24,10 +24,11 @@ use cases::{CASES, Case, Column};
 use clap::Parser;
 use fresh::GUARDS;
 use keelson_bench::checkout::{self, released};
-use keelson_bench::{machine, tell};
+use keelson_bench::machine::{self, Run};
+use keelson_bench::tell;
 use peers::{Doors, Stage};
 use place::Processors;
-use results::{Footprint, Results, Run};
+use results::{Footprint, Results};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -149,7 +150,7 @@ async fn bench(arguments: &Arguments, processors: Processors, count: usize) -> a
         run: Run {
             quick: arguments.quick,
             rounds: plan.rounds,
-            seconds: plan.during.as_secs(),
+            seconds: Some(plan.during.as_secs()),
             day: machine::day(),
             processor: machine::processor(),
             processors: count,

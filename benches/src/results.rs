@@ -2,6 +2,7 @@
 //! was not measured.
 
 use crate::cases::Column;
+use keelson_bench::machine::Run;
 use keelson_bench::statistics::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -14,22 +15,6 @@ pub(crate) struct Results {
     pub(crate) crowd: Vec<Crowd>,
     pub(crate) expiry: Vec<Expiry>,
     pub(crate) footprint: Vec<Footprint>,
-}
-
-/// How it was measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Run {
-    /// A short run, to see that all of it works; its numbers decide nothing.
-    pub(crate) quick: bool,
-    pub(crate) rounds: usize,
-    pub(crate) seconds: u64,
-    pub(crate) day: String,
-    pub(crate) processor: String,
-    pub(crate) processors: usize,
-    /// What else was running, at the start and at the end: the kernel's load of one minute.
-    pub(crate) load: [f64; 2],
-    /// The tools and peers, in their own words.
-    pub(crate) versions: Vec<String>,
 }
 
 /// One steady row.
@@ -146,7 +131,7 @@ pub(crate) mod tests {
             run: Run {
                 quick: false,
                 rounds: 7,
-                seconds: 2,
+                seconds: Some(2),
                 day: "2026-11-16".to_owned(),
                 processor: "a processor".to_owned(),
                 processors: 2,

@@ -13,8 +13,7 @@ pub(crate) fn renewed(document: &str, results: &Results) -> anyhow::Result<Strin
 }
 
 fn measured(results: &Results) -> String {
-    let mut out = String::new();
-    introduction(&mut out, results);
+    let mut out = results.run.introduction();
     restore(&mut out, results);
     submitted(&mut out, results);
     footprint(&mut out, results);
@@ -24,25 +23,6 @@ fn measured(results: &Results) -> String {
     }
     out.push('\n');
     out
-}
-
-fn introduction(out: &mut String, results: &Results) {
-    let run = &results.run;
-    let kind = match run.quick {
-        true => "**A quick run: it shows that everything works, and decides nothing.** ",
-        false => "",
-    };
-    let _ = write!(
-        out,
-        "{kind}Measured on {} on {} processors ({}), {} rounds for each number of a restore; load of the machine {:.1} before and {:.1} after. {}.\n\n",
-        run.day,
-        run.processors,
-        run.processor,
-        run.rounds,
-        run.load[0],
-        run.load[1],
-        run.versions.join(", "),
-    );
 }
 
 fn restore(out: &mut String, results: &Results) {

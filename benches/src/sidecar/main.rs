@@ -22,9 +22,10 @@ use archives::{Archives, Form};
 use clap::Parser;
 use clap::builder::RangedU64ValueParser;
 use keelson_bench::checkout::{self, file, released};
-use keelson_bench::{machine, tell};
+use keelson_bench::machine::{self, Run};
+use keelson_bench::tell;
 use restore::Field;
-use results::{Restore, Results, Run, Source};
+use results::{Restore, Results, Source};
 use size::Size;
 use stage::{Gateway, Scratch};
 use std::path::Path;
@@ -147,6 +148,7 @@ fn run(arguments: &Arguments, plan: &Plan, before: f64) -> anyhow::Result<Run> {
     Ok(Run {
         quick: arguments.quick,
         rounds: plan.rounds,
+        seconds: None,
         day: machine::day(),
         processor: machine::processor(),
         processors: std::thread::available_parallelism()?.get(),

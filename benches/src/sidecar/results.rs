@@ -2,6 +2,7 @@
 //! was not measured.
 
 use crate::archives::Form;
+use keelson_bench::machine::Run;
 use keelson_bench::statistics::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -13,21 +14,6 @@ pub(crate) struct Results {
     pub(crate) submitted: Vec<Submitted>,
     pub(crate) kept: Kept,
     pub(crate) footprint: Footprint,
-}
-
-/// How it was measured.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Run {
-    /// A short run, to see that all of it works; its numbers decide nothing.
-    pub(crate) quick: bool,
-    pub(crate) rounds: usize,
-    pub(crate) day: String,
-    pub(crate) processor: String,
-    pub(crate) processors: usize,
-    /// What else was running, at the start and at the end: the kernel's load of one minute.
-    pub(crate) load: [f64; 2],
-    /// The tools, in their own words.
-    pub(crate) versions: Vec<String>,
 }
 
 /// Where an archive comes from.
@@ -180,6 +166,7 @@ pub(crate) mod tests {
             run: Run {
                 quick: false,
                 rounds: 3,
+                seconds: None,
                 day: "2026-11-16".to_owned(),
                 processor: "a processor".to_owned(),
                 processors: 2,
