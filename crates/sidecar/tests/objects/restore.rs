@@ -29,11 +29,7 @@ pub(crate) fn put(store: &Store, key: &str, bytes: &[u8]) {
 }
 
 pub(crate) fn beside(store: &Store, test: &str) -> Sidecar {
-    let mut sidecar = Sidecar::idle(test);
-    for (name, value) in store.variables() {
-        sidecar = sidecar.with(&name, &value);
-    }
-    sidecar
+    Sidecar::idle(test).with_all(store.variables())
 }
 
 /// The program beside a bucket, serving.

@@ -148,6 +148,11 @@ impl Sidecar {
         self
     }
 
+    pub(crate) fn with_all(self, variables: Vec<(String, String)>) -> Self {
+        let each = variables.iter();
+        each.fold(self, |sidecar, (name, value)| sidecar.with(name, value))
+    }
+
     /// What a pod says of itself.
     pub(crate) fn with_facts(self, uid: &str, kind: &str, start: &str) -> Self {
         self.with("KEELSON_NODE_UID", uid)

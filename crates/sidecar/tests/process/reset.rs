@@ -111,15 +111,21 @@ fn bytes_that_cannot_be_counted_are_removed_all_the_same() {
     is_reset(&sidecar.home);
 }
 
-#[test]
-fn the_gate_is_closed_for_good_before_anything_goes() {
-    let mut sidecar = Sidecar::idle("reset-gate")
+/// A sidecar with a full data folder behind a gate that opens by itself.
+fn approved(test: &str) -> Sidecar {
+    let mut sidecar = Sidecar::idle(test)
         .with_facts("uid", "node", "start")
         .with("KEELSON_SEID_RPC", NOBODY);
     sidecar.run();
     sidecar.completes("config-apply", json!({"mode": "full"}));
     fill(&sidecar.home);
     sidecar.completes("mark-ready", json!({}));
+    sidecar
+}
+
+#[test]
+fn the_gate_is_closed_for_good_before_anything_goes() {
+    let mut sidecar = approved("reset-gate");
     sidecar.restart();
     assert!(sidecar.is_open());
     sidecar.completes("reset-data", json!({}));
@@ -139,13 +145,7 @@ fn a_sidecar_that_dies_on_the_way_goes_on_when_it_is_back() {
         ("file-remove-after", 3),
         ("file-rename-before", 1),
     ] {
-        let mut sidecar = Sidecar::idle(&format!("{word}-{pass}"))
-            .with_facts("uid", "node", "start")
-            .with("KEELSON_SEID_RPC", NOBODY);
-        sidecar.run();
-        sidecar.completes("config-apply", json!({"mode": "full"}));
-        fill(&sidecar.home);
-        sidecar.completes("mark-ready", json!({}));
+        let mut sidecar = approved(&format!("{word}-{pass}"));
         sidecar = sidecar.with(VARIABLE, &format!("{word}:{pass}"));
         sidecar.restart();
         assert!(sidecar.is_open(), "{word} {pass}");

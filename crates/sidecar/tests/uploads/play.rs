@@ -16,14 +16,11 @@ pub(crate) const CHAIN: &str = "play-1";
 /// A sidecar of a chain whose two buckets are this one; it does not run yet.
 pub(crate) fn beside(test: &str, store: &Store) -> Sidecar {
     let bucket = store.bucket();
-    let mut sidecar = Sidecar::idle(test)
+    Sidecar::idle(test)
         .with("SEI_CHAIN_ID", CHAIN)
         .with("SEI_GENESIS_BUCKET", &bucket.name)
-        .with("SEI_GENESIS_REGION", &bucket.region);
-    for (name, value) in store.variables() {
-        sidecar = sidecar.with(&name, &value);
-    }
-    sidecar
+        .with("SEI_GENESIS_REGION", &bucket.region)
+        .with_all(store.variables())
 }
 
 /// The same, running.
