@@ -12,14 +12,21 @@ pub const DEADLINE: Duration = Duration::from_secs(4);
 
 /// Asks, and says what is wrong.
 pub fn ask(question: Question, port: u16) -> Result<(), String> {
-    let path = match question {
-        Question::Livez => route::LIVEZ,
-        Question::Healthz => route::HEALTHZ,
+    let (path, no) = match question {
+        Question::Livez => (
+            route::LIVEZ,
+            "the store cannot be written: ask /v0/livez?verbose=1 why",
+        ),
+        Question::Healthz => (
+            route::HEALTHZ,
+            "the gate is closed: a mark-ready task opens it",
+        ),
     };
     let line = status_line(path, port)
         .map_err(|error| format!("the sidecar on port {port} does not answer {path}: {error}"))?;
     match line.split(' ').nth(1) {
         Some("200") => Ok(()),
+        Some("503") => Err(no.to_owned()),
         _ => Err(format!("{path} answers {line:?}")),
     }
 }
