@@ -1,0 +1,14 @@
+//! Plans from the outside: lists, rules, and laws over random histories of a small model world.
+
+#[path = "plan/history.rs"]
+mod history;
+#[path = "plan/laws.rs"]
+mod laws;
+#[path = "plan/lists.rs"]
+mod lists;
+#[path = "plan/progress.rs"]
+mod progress;
+#[path = "plan/sidecar.rs"]
+mod sidecar;
+#[path = "plan/world.rs"]
+mod world;

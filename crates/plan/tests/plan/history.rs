@@ -1,0 +1,276 @@
+//! Random histories: edits, crashes, conflicts, broken images, slow certificates, damage.
+//!
+//! [`Operator`] is the smallest operator there can be: it asks [`next`], does what it is told, and
+//! writes the result down, unless the history says that it dies before it does.
+
+use jiff::{SignedDuration, Timestamp};
+use keelson_plan::{Memory, Next, Outcome, Plan, Stage, Start, Target, Tls, Verdict, lint, next};
+use proptest::prelude::*;
+
+use crate::sidecar::Sidecar;
+use crate::world::{BROKEN, BY_HAND, World, baked, issuer, s3, target};
+
+/// What becomes of one reconcile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It goes through.
+    Fine,
+    /// The effect happens and the status is not written: a crash, or a conflict.
+    Lost,
+    /// The API server refuses the effect with a conflict.
+    Conflict,
+}
+
+/// What a person edits at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Edit {
+    pub(crate) image: &'static str,
+    pub(crate) sidecar: &'static str,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) settings: &'static str,
+    pub(crate) peers: &'static str,
+    pub(crate) rest: &'static str,
+    pub(crate) made_by: &'static str,
+}
+
+/// One event of a history.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Edit(Edit),
+    Reconcile(Vec<Fate>),
+    TakeService,
+    TakeConfig,
+    TakePod,
+    Revoke,
+    SettingsByHand,
+    SidecarFails(u32),
+    SlowCertificate(u32),
+    SlowSidecar(u32),
+}
+
+pub(crate) fn edit(images: Vec<&'static str>) -> impl Strategy<Value = Edit> {
+    let word = || prop::sample::select(vec!["1", "2"]);
+    let tls = prop::sample::select(vec![
+        None,
+        Some(issuer("x")),
+        Some(issuer("y")),
+        Some(Tls::Secret("s".to_owned())),
+    ]);
+    let image = || prop::sample::select(images.clone());
+    (image(), image(), tls, word(), word(), word(), word()).prop_map(
+        |(image, sidecar, tls, settings, peers, rest, made_by)| Edit {
+            image,
+            sidecar,
+            tls,
+            settings,
+            peers,
+            rest,
+            made_by,
+        },
+    )
+}
+
+pub(crate) fn good_edit() -> impl Strategy<Value = Edit> {
+    edit(vec!["a", "b"])
+}
+
+pub(crate) fn start() -> impl Strategy<Value = Start> {
+    use keelson_plan::Source;
+    prop::sample::select(vec![
+        s3(),
+        Start::Base(Source::StateSync),
+        Start::Base(Source::Genesis),
+        Start::Bootstrap {
+            from: "bucket".to_owned(),
+        },
+        Start::Genesis,
+    ])
+}
+
+pub(crate) fn fates() -> impl Strategy<Value = Vec<Fate>> {
+    let fate = prop_oneof![
+        6 => Just(Fate::Fine),
+        1 => Just(Fate::Lost),
+        1 => Just(Fate::Conflict),
+    ];
+    prop::collection::vec(fate, 1..50)
+}
+
+pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        4 => edit(vec!["a", "b", BROKEN]).prop_map(Event::Edit),
+        6 => fates().prop_map(Event::Reconcile),
+        1 => Just(Event::TakeService),
+        1 => Just(Event::TakeConfig),
+        1 => Just(Event::TakePod),
+        1 => Just(Event::Revoke),
+        1 => Just(Event::SettingsByHand),
+        1 => (1u32..12).prop_map(Event::SidecarFails),
+        1 => (0u32..20).prop_map(Event::SlowCertificate),
+        1 => (0u32..4).prop_map(Event::SlowSidecar),
+    ];
+    prop::collection::vec(event, 0..14)
+}
+
+/// The smallest operator there can be, and the spec it works for.
+pub(crate) struct Operator {
+    pub(crate) want: Target,
+    pub(crate) generation: i64,
+    /// Whether the proxy takes TLS from its configuration, or from its flags.
+    pub(crate) reloads: bool,
+    pub(crate) world: World,
+    pub(crate) plan: Option<Plan>,
+    pub(crate) memory: Memory,
+    pub(crate) now: Timestamp,
+    /// Plans begun, in order.
+    pub(crate) begun: Vec<Plan>,
+    /// What the operator did that it must not.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Operator {
+    pub(crate) fn new(start: Start, reloads: bool) -> Self {
+        let mut want = target(start);
+        if !reloads {
+            want.pod.tls = baked(None);
+        }
+        Self {
+            want,
+            generation: 1,
+            reloads,
+            world: World::default(),
+            plan: None,
+            memory: Memory::default(),
+            now: Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24),
+            begun: Vec::new(),
+            wrong: Vec::new(),
+        }
+    }
+
+    pub(crate) fn edit(&mut self, edit: &Edit) {
+        let pod = &mut self.want.pod;
+        pod.image = edit.image.to_owned();
+        pod.sidecar_image = edit.sidecar.to_owned();
+        pod.rest = edit.rest.to_owned();
+        pod.made_by = edit.made_by.to_owned();
+        pod.tls = match (&edit.tls, self.reloads) {
+            (tls, false) => baked(tls.as_ref()),
+            // The volume has another source, whoever the proxy is.
+            (tls @ Some(Tls::Secret(_)), true) => baked(tls.as_ref()),
+            (_, true) => String::new(),
+        };
+        self.want.tls = edit.tls.clone();
+        self.want.settings = edit.settings.to_owned();
+        self.want.peers = Some(edit.peers.to_owned());
+        self.generation += 1;
+    }
+
+    pub(crate) fn live(&mut self, history: &[Event]) {
+        for event in history {
+            match event {
+                Event::Edit(edit) => self.edit(edit),
+                Event::Reconcile(fates) => fates.iter().for_each(|&fate| {
+                    self.reconcile(fate);
+                }),
+                Event::TakeService => self.world.service = false,
+                Event::TakeConfig => self.world.take_config(),
+                Event::TakePod => self.world.take_pod(),
+                Event::Revoke => self.world.approved = false,
+                Event::SettingsByHand => {
+                    self.world.settings = self.world.settings.take().map(|_| BY_HAND.to_owned());
+                }
+                Event::SidecarFails(times) => self.world.sidecar.failing = *times,
+                Event::SlowCertificate(ticks) => self.world.issuance = *ticks,
+                Event::SlowSidecar(ticks) => self.world.sidecar.slowness = *ticks,
+            }
+        }
+    }
+
+    /// Reconciles until nothing is left to do. Says whether it came to that.
+    pub(crate) fn settle(&mut self) -> bool {
+        (0..1_500).any(|_| self.reconcile(Fate::Fine))
+    }
+
+    /// One reconcile. Says whether there was nothing to do.
+    pub(crate) fn reconcile(&mut self, fate: Fate) -> bool {
+        self.now += SignedDuration::from_secs(30);
+        self.world.tick();
+        let have = self.world.observe();
+        let want = (&self.want, self.generation);
+        match next(self.plan.as_ref(), &self.memory, want, &have, self.now) {
+            Next::Settled => {
+                self.plan = None;
+                return true;
+            }
+            Next::Begin(plan) => self.begin(*plan, fate),
+            Next::Run { step, attempt } => {
+                let Some(mut plan) = self.plan.clone() else {
+                    self.wrong
+                        .push(format!("{step} runs before its plan was written down"));
+                    return false;
+                };
+                if plan.target != self.want {
+                    self.wrong
+                        .push(format!("{step} of a plan that outlived its target"));
+                }
+                let outcome = match fate {
+                    Fate::Conflict => Outcome::Retry {
+                        error: "conflict".to_owned(),
+                        spent: false,
+                    },
+                    Fate::Fine | Fate::Lost => self.world.perform(&plan, step, attempt),
+                };
+                let mut memory = self.memory.clone();
+                let verdict = plan.record(&mut memory, outcome, self.now);
+                if fate != Fate::Lost {
+                    self.plan = (verdict == Verdict::Active).then_some(plan);
+                    self.memory = memory;
+                }
+            }
+            Next::Cancel { step, attempt } => {
+                if let Some(plan) = &mut self.plan {
+                    let pod = match step.stage {
+                        Stage::Bootstrap => "job",
+                        _ => have
+                            .running
+                            .as_ref()
+                            .map_or("", |running| running.uid.as_str()),
+                    };
+                    self.world
+                        .sidecar
+                        .cancel(&Sidecar::name(plan, step, attempt, pod));
+                    if fate != Fate::Lost {
+                        plan.cancelled(&mut self.memory);
+                    }
+                }
+            }
+            Next::Wait { until, .. } | Next::Pause { until, .. } => {
+                self.now = self.now.max(until - SignedDuration::from_secs(30));
+            }
+        }
+        false
+    }
+
+    fn begin(&mut self, plan: Plan, fate: Fate) {
+        self.wrong.extend(lint(&plan));
+        self.check_pause();
+        if fate == Fate::Fine {
+            self.begun.push(plan.clone());
+            self.plan = Some(plan);
+        }
+    }
+
+    /// A plan for a target that failed begins no sooner than the failures so far allow.
+    fn check_pause(&mut self) {
+        let Some(failure) = &self.memory.failure else {
+            return;
+        };
+        let seconds = [10, 20, 40, 80, 160, 320, 600];
+        let nth = usize::try_from(self.memory.failures).unwrap_or(usize::MAX);
+        let pause = seconds[nth.clamp(1, seconds.len()) - 1];
+        if failure.target == self.want && self.now < failure.at + SignedDuration::from_secs(pause) {
+            self.wrong
+                .push(format!("plan after failure {nth} without its pause"));
+        }
+    }
+}

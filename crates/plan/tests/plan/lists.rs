@@ -1,0 +1,311 @@
+//! The list of each kind of plan, task by task, as the specification has it.
+
+use keelson_api::task::PlanKind;
+use keelson_plan::{Drift, Memory, Observed, Plan, Source, Stage, Start, Task, Tls, lint};
+
+use crate::history::{Edit, Operator};
+use crate::world::{issuer, s3, target};
+
+/// The plan a change asks of a settled node, linted.
+fn update(change: impl FnOnce(&mut Operator)) -> Plan {
+    updated(true, None, change)
+}
+
+fn updated(reloads: bool, tls: Option<Tls>, change: impl FnOnce(&mut Operator)) -> Plan {
+    let mut operator = Operator::new(s3(), reloads);
+    operator.edit(&edit(tls));
+    assert!(operator.settle(), "a new node settles");
+    change(&mut operator);
+    planned(&operator, &operator.world.observe())
+}
+
+/// The plan of a node nobody has seen before, linted.
+fn init(start: Start, tls: Option<Tls>) -> Plan {
+    let mut operator = Operator::new(start, true);
+    operator.edit(&edit(tls));
+    planned(&operator, &operator.world.observe())
+}
+
+fn planned(operator: &Operator, have: &Observed) -> Plan {
+    let plan = Plan::new(
+        &operator.want,
+        have,
+        operator.generation,
+        &Memory::default(),
+    )
+    .expect("a plan");
+    assert_eq!(lint(&plan), Vec::<String>::new());
+    plan
+}
+
+fn edit(tls: Option<Tls>) -> Edit {
+    Edit {
+        image: "a",
+        sidecar: "a",
+        tls,
+        settings: "1",
+        peers: "1",
+        rest: "1",
+        made_by: "1",
+    }
+}
+
+fn image_b(tls: Option<Tls>) -> Edit {
+    Edit {
+        image: "b",
+        ..edit(tls)
+    }
+}
+
+fn assert_list(plan: &Plan, kind: PlanKind, stage: Stage, expected: &str) {
+    let names: Vec<&str> = plan
+        .entries
+        .iter()
+        .filter(|entry| entry.step.stage == stage)
+        .map(|entry| entry.step.task.type_().as_str())
+        .collect();
+    assert_eq!(
+        names,
+        expected.split_whitespace().collect::<Vec<_>>(),
+        "{stage:?}"
+    );
+    assert_eq!(plan.kind, kind);
+}
+
+const PREPARE: &str = "ensure-data-pvc apply-rbac-proxy-config apply-network-policy";
+
+#[test]
+fn a_node_from_s3_restores_then_is_configured_then_approved() {
+    let plan = init(s3(), None);
+    assert_list(&plan, PlanKind::Init, Stage::Prepare, PREPARE);
+    let node = "apply-statefulset apply-service observe-image snapshot-restore configure-genesis \
+                config-apply discover-peers configure-state-sync config-validate mark-ready";
+    assert_list(&plan, PlanKind::Init, Stage::Node, node);
+}
+
+#[test]
+fn a_node_by_state_sync_restores_nothing() {
+    let plan = init(Start::Base(Source::StateSync), None);
+    let node = "apply-statefulset apply-service observe-image configure-genesis config-apply \
+                discover-peers configure-state-sync config-validate mark-ready";
+    assert_list(&plan, PlanKind::Init, Stage::Node, node);
+}
+
+#[test]
+fn a_node_from_genesis_neither_restores_nor_syncs_state() {
+    let plan = init(Start::Base(Source::Genesis), None);
+    let node = "apply-statefulset apply-service observe-image configure-genesis config-apply \
+                discover-peers config-validate mark-ready";
+    assert_list(&plan, PlanKind::Init, Stage::Node, node);
+}
+
+#[test]
+fn a_node_born_with_tls_has_its_certificate_before_any_pod() {
+    let plan = init(s3(), Some(issuer("x")));
+    let prepare = "ensure-data-pvc apply-sidecar-cert wait-for-sidecar-tls-secret \
+                   apply-rbac-proxy-config apply-network-policy";
+    assert_list(&plan, PlanKind::Init, Stage::Prepare, prepare);
+    let node = "apply-statefulset apply-service observe-image observe-sidecar-tls snapshot-restore \
+                configure-genesis config-apply discover-peers configure-state-sync config-validate \
+                mark-ready";
+    assert_list(&plan, PlanKind::Init, Stage::Node, node);
+}
+
+#[test]
+fn a_bootstrap_is_over_and_gone_before_the_node_has_a_pod() {
+    let plan = init(
+        Start::Bootstrap {
+            from: "bucket".to_owned(),
+        },
+        None,
+    );
+    let kind = PlanKind::Bootstrap;
+    assert_list(&plan, kind, Stage::Prepare, PREPARE);
+    let bootstrap = "deploy-bootstrap-service deploy-bootstrap-job snapshot-restore \
+                     configure-genesis config-apply discover-peers configure-state-sync \
+                     config-validate mark-ready await-bootstrap-complete teardown-bootstrap";
+    assert_list(&plan, kind, Stage::Bootstrap, bootstrap);
+    let node = "apply-statefulset apply-service observe-image configure-genesis config-apply \
+                discover-peers config-validate mark-ready";
+    assert_list(&plan, kind, Stage::Node, node);
+}
+
+#[test]
+fn a_member_of_a_ceremony_gets_its_peers_from_it() {
+    let plan = init(Start::Genesis, None);
+    let node = "apply-statefulset apply-service observe-image generate-identity generate-gentx \
+                upload-genesis-artifacts configure-genesis config-apply set-genesis-peers \
+                config-validate mark-ready";
+    assert_list(&plan, PlanKind::Genesis, Stage::Node, node);
+}
+
+#[test]
+fn declared_keys_are_checked_before_a_pod_mounts_them_and_undeclared_ones_never() {
+    let mut operator = Operator::new(s3(), true);
+    operator.want.keys.signing = true;
+    operator.want.publishes = true;
+    let plan = planned(&operator, &operator.world.observe());
+    let prepare = "ensure-data-pvc validate-signing-key apply-rbac-proxy-config \
+                   apply-network-policy";
+    assert_list(&plan, PlanKind::Init, Stage::Prepare, prepare);
+    assert!(plan.has(Task::SnapshotUpload));
+}
+
+#[test]
+fn an_image_rolls_the_pod() {
+    let plan = update(|operator| operator.edit(&image_b(None)));
+    let kind = PlanKind::NodeUpdate;
+    assert_list(&plan, kind, Stage::Prepare, "apply-rbac-proxy-config");
+    let node = "apply-statefulset apply-service replace-pod observe-image mark-ready";
+    assert_list(&plan, kind, Stage::Node, node);
+}
+
+#[test]
+fn tls_is_toggled_as_the_toggle_issue_asks_and_rolls_only_what_is_born_with_it() {
+    for reloads in [true, false] {
+        let plan = updated(reloads, None, |operator| {
+            operator.edit(&edit(Some(issuer("x"))))
+        });
+        let prepare = "apply-sidecar-cert wait-for-sidecar-tls-secret apply-rbac-proxy-config";
+        assert_list(&plan, PlanKind::TlsToggle, Stage::Prepare, prepare);
+        let node = "apply-statefulset apply-service replace-pod observe-sidecar-tls mark-ready";
+        assert_list(&plan, PlanKind::TlsToggle, Stage::Node, node);
+        assert_eq!(plan.causes.iter().any(|cause| cause.rolls()), !reloads);
+    }
+}
+
+#[test]
+fn image_and_tls_together_are_one_plan_with_one_replacement() {
+    let plan = update(|operator| operator.edit(&image_b(Some(issuer("x")))));
+    let kind = PlanKind::NodeUpdateTls;
+    let prepare = "apply-sidecar-cert wait-for-sidecar-tls-secret apply-rbac-proxy-config";
+    assert_list(&plan, kind, Stage::Prepare, prepare);
+    let node = "apply-statefulset apply-service replace-pod observe-image observe-sidecar-tls \
+                mark-ready";
+    assert_list(&plan, kind, Stage::Node, node);
+}
+
+#[test]
+fn tls_is_turned_off_before_its_certificate_goes() {
+    let plan = updated(true, Some(issuer("x")), |operator| {
+        operator.edit(&edit(None))
+    });
+    let kind = PlanKind::TlsToggle;
+    assert_list(&plan, kind, Stage::Prepare, "apply-rbac-proxy-config");
+    let node = "apply-statefulset apply-service replace-pod observe-sidecar-tls \
+                delete-sidecar-cert mark-ready";
+    assert_list(&plan, kind, Stage::Node, node);
+}
+
+#[test]
+fn a_secret_of_someone_else_replaces_the_certificate_we_ordered() {
+    let other = Some(Tls::Secret("s".to_owned()));
+    let plan = updated(true, Some(issuer("x")), |operator| {
+        operator.edit(&edit(other))
+    });
+    let prepare = "wait-for-sidecar-tls-secret apply-rbac-proxy-config";
+    assert_list(&plan, PlanKind::TlsToggle, Stage::Prepare, prepare);
+    assert!(plan.has(Task::DeleteCertificate));
+    assert!(
+        plan.causes.contains(&Drift::TlsMount),
+        "the volume has another source"
+    );
+}
+
+#[test]
+fn an_image_rolled_under_tls_waits_for_the_secret_first() {
+    let tls = || Some(issuer("x"));
+    let plan = updated(true, tls(), |operator| operator.edit(&image_b(tls())));
+    let prepare = "wait-for-sidecar-tls-secret apply-rbac-proxy-config";
+    assert_list(&plan, PlanKind::NodeUpdate, Stage::Prepare, prepare);
+}
+
+#[test]
+fn a_sidecar_image_is_changed_in_place_unless_the_pod_rolls_anyway() {
+    let sidecar_b = || Edit {
+        sidecar: "b",
+        ..edit(None)
+    };
+    let plan = update(|operator| operator.edit(&sidecar_b()));
+    let node = "apply-statefulset patch-pod-images observe-image mark-ready";
+    assert_list(&plan, PlanKind::NodeUpdate, Stage::Node, node);
+    let plan = update(|operator| {
+        operator.edit(&Edit {
+            image: "b",
+            ..sidecar_b()
+        })
+    });
+    let node = "apply-statefulset apply-service replace-pod observe-image mark-ready";
+    assert_list(&plan, PlanKind::NodeUpdate, Stage::Node, node);
+}
+
+#[test]
+fn settings_restart_the_process_and_peers_do_not() {
+    let plan = update(|operator| {
+        operator.edit(&Edit {
+            settings: "2",
+            ..edit(None)
+        })
+    });
+    let node = "config-patch config-validate restart-seid mark-ready";
+    assert_list(&plan, PlanKind::NodeUpdate, Stage::Node, node);
+    let plan = update(|operator| {
+        operator.edit(&Edit {
+            peers: "2",
+            ..edit(None)
+        })
+    });
+    let node = "discover-peers config-validate mark-ready";
+    assert_list(&plan, PlanKind::NodeUpdate, Stage::Node, node);
+}
+
+#[test]
+fn a_revoked_approval_is_given_again_and_nothing_else() {
+    let plan = update(|operator| operator.world.approved = false);
+    let kind = PlanKind::MarkReadyReapply;
+    assert_list(&plan, kind, Stage::Node, "mark-ready");
+    assert_eq!(plan.entries.len(), 1);
+}
+
+#[test]
+fn what_is_not_known_is_no_drift() {
+    let mut operator = Operator::new(s3(), true);
+    operator.edit(&edit(Some(issuer("x"))));
+    assert!(operator.settle(), "a new node settles");
+    let mut have = operator.world.observe();
+    have.served = keelson_plan::Served::Unknown;
+    (have.approved, have.settings, have.peers, have.running) = (None, None, None, None);
+    assert!(keelson_plan::drifts(&operator.want, &have).is_empty());
+}
+
+#[test]
+fn every_cause_has_a_name_of_its_own() {
+    let names: std::collections::BTreeSet<_> = Drift::ALL.iter().map(|d| d.as_str()).collect();
+    assert_eq!(names.len(), Drift::ALL.len());
+    assert!(Drift::ALL.is_sorted());
+}
+
+#[test]
+fn the_linter_finds_a_plan_that_would_harm_a_node() {
+    let good = update(|operator| operator.edit(&image_b(Some(issuer("x")))));
+    for entry in 0..good.entries.len() {
+        let mut bad = good.clone();
+        let gone = bad.entries.remove(entry).step.task;
+        // What is only looked at or added for the sake of others may be missed.
+        let harmless = [Task::ObserveTls, Task::OrderCertificate, Task::MarkReady];
+        assert_eq!(
+            lint(&bad).is_empty(),
+            harmless.contains(&gone),
+            "without {gone:?}"
+        );
+    }
+    for (a, b) in (1..good.entries.len()).map(|b| (b - 1, b)) {
+        let mut bad = good.clone();
+        bad.entries.swap(a, b);
+        assert!(!lint(&bad).is_empty(), "{a} and {b} exchanged");
+    }
+    let mut aimless = good;
+    aimless.causes.clear();
+    aimless.target = target(s3());
+    assert!(!lint(&aimless).is_empty());
+}
