@@ -16,7 +16,11 @@ pub(crate) fn steps(causes: &BTreeSet<Drift>, want: &Target, have: &Observed) ->
         .iter()
         .flat_map(|cause| cause.asks(want, have))
         .collect();
-    let rolls = causes.iter().any(|cause| cause.rolls());
+    // A template alone that differs, of an edit taken back, replaces no pod.
+    let rolls = have
+        .running
+        .as_ref()
+        .is_some_and(|running| running.pod.rolls_to(&want.pod));
     let has = |task| {
         steps
             .iter()

@@ -128,6 +128,10 @@ pub fn drifts(want: &Target, have: &Observed) -> BTreeSet<Drift> {
     let setup = have.data != Data::Complete;
     let bootstrap = have.data == Data::Empty && matches!(want.start, Start::Bootstrap { .. });
     let tls = tls_differs(want, have);
+    // Files that are written and a process that was not restarted are still a difference.
+    let settings = [&have.settings, &have.process]
+        .into_iter()
+        .any(|known| known_differs(known.as_ref(), Some(&want.settings)));
     let policy = have.proxy_config.as_ref().map(|config| &config.policy);
     [
         (Drift::Setup, setup),
@@ -154,10 +158,7 @@ pub fn drifts(want: &Target, have: &Observed) -> BTreeSet<Drift> {
         (Drift::TlsOn, tls && want.tls.is_some()),
         (Drift::TlsOff, tls && want.tls.is_none()),
         (Drift::TlsMount, pod_differs(want, have, |pod| &pod.tls)),
-        (
-            Drift::Settings,
-            known_differs(have.settings.as_ref(), Some(&want.settings)),
-        ),
+        (Drift::Settings, settings),
         (
             Drift::Peers,
             known_differs(have.peers.as_ref(), want.peers.as_ref()),

@@ -3,11 +3,12 @@
 //! Each sentence is about a plan that would harm a node. Every test that makes a plan lints it.
 
 use crate::drift::Drift;
+use crate::observed::Observed;
 use crate::plan::Plan;
 use crate::task::{Stage, Step, Task};
 
-/// What is wrong with a plan, each as a sentence. A good plan has nothing.
-pub fn lint(plan: &Plan) -> Vec<String> {
+/// What is wrong with a plan made for what was seen, each as a sentence. A good plan has nothing.
+pub fn lint(plan: &Plan, have: &Observed) -> Vec<String> {
     let steps: Vec<Step> = plan.entries.iter().map(|entry| entry.step).collect();
     let mut found = Vec::new();
     let mut rule = |holds: bool, sentence: &str| {
@@ -24,6 +25,10 @@ pub fn lint(plan: &Plan) -> Vec<String> {
         (_, second) => second.is_none(),
     };
     let rolls = plan.causes.iter().any(|cause| cause.rolls());
+    let replaced = have
+        .running
+        .as_ref()
+        .is_some_and(|running| plan.replaces(&running.pod));
     let pods = [
         node(Task::ReplacePod),
         position(Stage::Bootstrap, Task::DeployBootstrapJob),
@@ -68,7 +73,7 @@ pub fn lint(plan: &Plan) -> Vec<String> {
         "a certificate removed before the new state was seen",
     );
     rule(
-        !(rolls && (plan.has(Task::PatchImages) || plan.has(Task::RestartProcess))),
+        !(replaced && (plan.has(Task::PatchImages) || plan.has(Task::RestartProcess))),
         "a pod that is replaced and changed in place as well",
     );
     rule(

@@ -2,6 +2,8 @@
 //!
 //! A function of the plan that was written down, what is remembered, what the spec asks for and what
 //! was seen. It changes nothing; the caller does what it says and tells the plan what came of it.
+//! A caller may go through several steps before it writes the plan down again, but writes it before it
+//! submits a step to a sidecar: a plan that is replaced calls off only what it knows to be its turn.
 
 use jiff::Timestamp;
 

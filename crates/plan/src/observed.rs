@@ -28,6 +28,9 @@ pub struct Observed {
     pub served: Served,
     /// Digest of the configuration intent the sidecar has written. `None`: not known.
     pub settings: Option<String>,
+    /// Digest of the configuration intent the process was started with. `None`: it does not run, or
+    /// it is not known.
+    pub process: Option<String>,
     /// Digest of the peers the sidecar has written. `None`: not known.
     pub peers: Option<String>,
     /// Whether the start of the process is approved. `None`: not known.

@@ -109,11 +109,17 @@ impl Plan {
     }
 
     /// Whether `replace-pod` has to replace this pod: a cause of the plan rolls, and the pod differs
-    /// by something that does. What only an operator upgrade changed is no reason.
+    /// by something that does.
     pub fn replaces(&self, pod: &Pod) -> bool {
+        pod.rolls_to(&self.target.pod) && self.causes.iter().any(|cause| cause.rolls())
+    }
+
+    /// Whether `patch-pod-images` has to change this pod: it is of other images, and stays.
+    pub fn patches(&self, pod: &Pod) -> bool {
         let want = &self.target.pod;
-        let differs = pod.image != want.image || pod.rest != want.rest || pod.tls != want.tls;
-        differs && self.causes.iter().any(|cause| cause.rolls())
+        let differs =
+            pod.sidecar_image != want.sidecar_image || pod.proxy_image != want.proxy_image;
+        differs && !self.replaces(pod)
     }
 
     /// Notes that the current step was called off and ended.

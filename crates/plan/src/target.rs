@@ -46,6 +46,14 @@ pub struct Pod {
     pub made_by: String,
 }
 
+impl Pod {
+    /// Whether only a new pod makes this one what another is. What only an operator upgrade changed
+    /// is no reason, and neither is what can be changed in place.
+    pub fn rolls_to(&self, other: &Self) -> bool {
+        self.image != other.image || self.rest != other.rest || self.tls != other.tls
+    }
+}
+
 /// Where the sidecar's certificate comes from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tls {

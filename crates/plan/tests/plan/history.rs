@@ -4,7 +4,9 @@
 //! writes the result down, unless the history says that it dies before it does.
 
 use jiff::{SignedDuration, Timestamp};
-use keelson_plan::{Memory, Next, Outcome, Plan, Stage, Start, Target, Tls, Verdict, lint, next};
+use keelson_plan::{
+    Memory, Next, Observed, Outcome, Plan, Stage, Start, Target, Tls, Verdict, lint, next,
+};
 use proptest::prelude::*;
 
 use crate::sidecar::Sidecar;
@@ -202,7 +204,7 @@ impl Operator {
                 self.plan = None;
                 return true;
             }
-            Next::Begin(plan) => self.begin(*plan, fate),
+            Next::Begin(plan) => self.begin(*plan, &have, fate),
             Next::Run { step, attempt } => {
                 let Some(mut plan) = self.plan.clone() else {
                     self.wrong
@@ -251,8 +253,8 @@ impl Operator {
         false
     }
 
-    fn begin(&mut self, plan: Plan, fate: Fate) {
-        self.wrong.extend(lint(&plan));
+    fn begin(&mut self, plan: Plan, have: &Observed, fate: Fate) {
+        self.wrong.extend(lint(&plan, have));
         self.check_pause();
         if fate == Fate::Fine {
             self.begun.push(plan.clone());

@@ -1,6 +1,6 @@
 //! The laws: what holds whatever is edited, lost, broken or slow.
 
-use keelson_plan::{Data, Drift, Served, Start, drifts};
+use keelson_plan::{Data, Drift, Served, Start, Task, drifts};
 use proptest::prelude::*;
 
 use crate::history::{Edit, Fate, Operator, fates, good_edit, history, start};
@@ -31,6 +31,9 @@ fn as_wanted(operator: &Operator) -> Result<(), TestCaseError> {
     let serves = want.tls.clone().map_or(Served::Plaintext, Served::Tls);
     prop_assert_eq!(world.served.as_ref(), Some(&serves));
     prop_assert_eq!(world.settings.as_ref(), Some(&want.settings));
+    prop_assert_eq!(world.process.as_ref(), Some(&want.settings));
+    let config = world.config.as_ref().map(|config| &config.tls);
+    prop_assert_eq!(config, Some(&want.tls));
     if want.start != Start::Genesis {
         prop_assert_eq!(&world.peers, &want.peers);
     }
@@ -134,6 +137,28 @@ proptest! {
         prop_assert!(operator.settle());
         nothing_wrong(&operator)?;
         prop_assert_eq!(operator.world.restores, 1);
+    }
+
+    /// An edit taken back before the pod went costs no cycle, even if an operator upgrade came
+    /// between, and what was edited in place meanwhile is still changed in place.
+    #[test]
+    fn an_edit_taken_back_costs_nothing(first in good_edit(), second in good_edit(), steps in 0usize..5) {
+        let mut operator = settled(crate::world::s3(), true, &first)?;
+        let cycles = operator.world.cycles;
+        operator.edit(&Edit { image: "c", tls: first.tls.clone(), ..second.clone() });
+        for _ in 0..steps {
+            let at = operator.plan.as_ref().and_then(|plan| plan.current());
+            if at.is_none_or(|entry| entry.step.task < Task::ReplacePod) {
+                operator.reconcile(Fate::Fine);
+            }
+        }
+        operator.edit(&Edit { image: first.image, rest: first.rest, tls: first.tls.clone(), ..second });
+        let begun = operator.begun.len();
+        prop_assert!(operator.settle());
+        as_wanted(&operator)?;
+        nothing_wrong(&operator)?;
+        prop_assert_eq!(operator.world.cycles, cycles);
+        prop_assert!(operator.begun.len() <= begun + 1, "one plan, no deadline passed");
     }
 
     /// What an operator upgrade alone changes starts nothing, and is reported.

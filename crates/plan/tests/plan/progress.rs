@@ -121,6 +121,9 @@ fn a_plan_that_failed_is_remembered_and_the_pause_grows_until_an_edit() {
     }
     let mut edited = want.clone();
     edited.pod.image = "b".to_owned();
+    now -= SignedDuration::from_secs(1);
+    let asked = next(None, &memory, (&want, 1), &have, now);
+    assert!(matches!(asked, Next::Pause { .. }));
     assert!(matches!(
         next(None, &memory, (&edited, 2), &have, now),
         Next::Begin(_)
@@ -181,7 +184,16 @@ fn a_superseded_configuration_task_is_called_off_first() {
         Progress::Cancelled
     );
     let asked = next(Some(&plan), &memory, (&edited, 2), &have, NOW);
-    assert!(matches!(asked, Next::Begin(plan) if plan.target == edited));
+    let Next::Begin(successor) = asked else {
+        panic!("a new plan, not {asked:?}");
+    };
+    assert_eq!(successor.target, edited);
+    let apply = successor.entries.iter().find(|entry| entry.step == step);
+    assert_eq!(
+        apply.expect("the step").attempt,
+        2,
+        "what was called off is spent"
+    );
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub(crate) struct World {
     pub(crate) pod: Option<Running>,
     pub(crate) served: Option<Served>,
     pub(crate) settings: Option<String>,
+    /// What the process was started with, while it runs.
+    pub(crate) process: Option<String>,
     pub(crate) peers: Option<String>,
     pub(crate) approved: bool,
     pub(crate) job: Option<Job>,
@@ -107,6 +109,7 @@ impl World {
                 .filter(|_| self.pod.is_some())
                 .unwrap_or(Served::Unknown),
             settings: self.settings.clone().filter(|_| sidecar),
+            process: self.process.clone().filter(|_| sidecar),
             peers: self.peers.clone().filter(|_| sidecar),
             approved: sidecar.then_some(self.approved),
             bootstrap: self.job.is_some(),
@@ -218,7 +221,7 @@ impl World {
                 self.template = Some(want.pod.clone());
             }
             Task::ApplyService => self.service = true,
-            Task::PatchImages => self.patch(want),
+            Task::PatchImages => self.patch(plan),
             Task::ReplacePod => self.replace(plan),
             Task::ObserveImage if !self.runs(want) => {
                 let image = want.pod.image.clone();
@@ -251,6 +254,7 @@ impl World {
     pub(crate) fn take_pod(&mut self) {
         if let Some(pod) = self.pod.take() {
             self.sidecar.pod_gone(&pod.uid);
+            self.process = None;
         }
     }
 
@@ -279,13 +283,15 @@ impl World {
         self.violation(!self.volume, "a workload before its volume");
     }
 
-    fn patch(&mut self, want: &Target) {
-        if let Some(running) = &mut self.pod
-            && (running.pod.sidecar_image != want.pod.sidecar_image
-                || running.pod.proxy_image != want.pod.proxy_image)
+    fn patch(&mut self, plan: &Plan) {
+        let want = &plan.target.pod;
+        if let Some(running) = self
+            .pod
+            .as_mut()
+            .filter(|running| plan.patches(&running.pod))
         {
-            running.pod.sidecar_image = want.pod.sidecar_image.clone();
-            running.pod.proxy_image = want.pod.proxy_image.clone();
+            running.pod.sidecar_image = want.sidecar_image.clone();
+            running.pod.proxy_image = want.proxy_image.clone();
             self.patches += 1;
         }
     }
@@ -357,6 +363,7 @@ impl World {
                     "a process started without its configuration",
                 );
                 self.approved = true;
+                self.process = self.process.take().or_else(|| self.settings.clone());
                 self.data = Some(Data::Complete);
             }
             (Stage::Node, Task::ConfigApply | Task::ConfigPatch) => {
@@ -366,11 +373,15 @@ impl World {
             (Stage::Node, Task::ConfigureGenesis | Task::ConfigureStateSync) => {
                 self.approved = false;
             }
-            (Stage::Node, Task::RestartProcess) => {
-                self.restarts += 1;
-                self.approved = false;
-            }
+            (Stage::Node, Task::RestartProcess) => self.restart(want),
             _ => {}
+        }
+    }
+
+    fn restart(&mut self, want: &Target) {
+        if self.process.take_if(|old| *old != want.settings).is_some() {
+            self.restarts += 1;
+            self.approved = false;
         }
     }
 
