@@ -10,5 +10,7 @@ mod lists;
 mod progress;
 #[path = "plan/sidecar.rs"]
 mod sidecar;
+#[path = "plan/targets.rs"]
+mod targets;
 #[path = "plan/world.rs"]
 mod world;

@@ -10,7 +10,8 @@ use keelson_plan::{
 use proptest::prelude::*;
 
 use crate::sidecar::Sidecar;
-use crate::world::{BROKEN, BY_HAND, World, baked, issuer, s3, target};
+use crate::targets::{baked, issuer, s3, target};
+use crate::world::{BROKEN, BY_HAND, World};
 
 /// What becomes of one reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -126,7 +126,7 @@ proptest! {
     /// A snapshot is restored once, however often the spec changes meanwhile.
     #[test]
     fn data_is_fetched_once(reloads: bool, edits in prop::collection::vec((good_edit(), fates()), 0..6)) {
-        let mut operator = Operator::new(crate::world::s3(), reloads);
+        let mut operator = Operator::new(crate::targets::s3(), reloads);
         operator.world.sidecar.slowness = 3;
         for (edit, fates) in edits {
             operator.edit(&edit);
@@ -143,7 +143,7 @@ proptest! {
     /// between, and what was edited in place meanwhile is still changed in place.
     #[test]
     fn an_edit_taken_back_costs_nothing(first in good_edit(), second in good_edit(), steps in 0usize..5) {
-        let mut operator = settled(crate::world::s3(), true, &first)?;
+        let mut operator = settled(crate::targets::s3(), true, &first)?;
         let cycles = operator.world.cycles;
         operator.edit(&Edit { image: "c", tls: first.tls.clone(), ..second.clone() });
         for _ in 0..steps {
@@ -159,6 +159,34 @@ proptest! {
         nothing_wrong(&operator)?;
         prop_assert_eq!(operator.world.cycles, cycles);
         prop_assert!(operator.begun.len() <= begun + 1, "one plan, no deadline passed");
+    }
+
+    /// An edit in the middle of any task of another: nothing the first one left half done stays so,
+    /// and no deadline has to pass.
+    #[test]
+    fn an_edit_in_the_middle_of_another_loses_nothing(
+        start in start(),
+        reloads: bool,
+        edits in [good_edit(), good_edit(), good_edit()],
+        same_settings: bool,
+        steps in 0usize..16,
+    ) {
+        let [first, second, mut third] = edits;
+        let mut operator = settled(start, reloads, &first)?;
+        operator.edit(&second);
+        for _ in 0..steps {
+            operator.reconcile(Fate::Fine);
+        }
+        if same_settings {
+            third.settings = second.settings;
+            (third.image, third.rest, third.tls) = (second.image, second.rest, second.tls.clone());
+        }
+        operator.edit(&third);
+        let begun = operator.begun.len();
+        prop_assert!(operator.settle());
+        as_wanted(&operator)?;
+        nothing_wrong(&operator)?;
+        prop_assert!(operator.begun.len() <= begun + 1);
     }
 
     /// What an operator upgrade alone changes starts nothing, and is reported.

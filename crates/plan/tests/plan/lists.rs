@@ -4,7 +4,8 @@ use keelson_api::task::PlanKind;
 use keelson_plan::{Drift, Memory, Observed, Plan, Source, Stage, Start, Task, Tls, lint};
 
 use crate::history::{Edit, Operator};
-use crate::world::{issuer, s3, target};
+use crate::targets::{issuer, s3, target};
+use crate::world::World;
 
 /// The plan a change asks of a settled node, linted.
 fn update(change: impl FnOnce(&mut Operator)) -> Plan {
@@ -236,6 +237,50 @@ fn a_sidecar_image_is_changed_in_place_unless_the_pod_rolls_anyway() {
         })
     });
     let node = "apply-statefulset apply-service replace-pod observe-image mark-ready";
+    assert_list(&plan, PlanKind::NodeUpdate, Stage::Node, node);
+}
+
+#[test]
+fn a_pod_that_is_replaced_is_not_changed_in_place_and_one_that_stays_is_not_replaced() {
+    let both = Edit {
+        image: "b",
+        sidecar: "b",
+        ..edit(None)
+    };
+    let plan = update(|operator| operator.edit(&both));
+    let goes = target(s3()).pod;
+    assert!(plan.replaces(&goes) && !plan.patches(&goes));
+    let mut stays = goes;
+    stays.image = "b".to_owned();
+    assert!(!plan.replaces(&stays) && plan.patches(&stays));
+}
+
+#[test]
+fn repairs_touch_what_was_taken_and_nothing_else() {
+    for (take, stage, expected) in [
+        (
+            (|world| world.volume = false) as fn(&mut World),
+            Stage::Prepare,
+            "ensure-data-pvc",
+        ),
+        (
+            |world| world.take_config(),
+            Stage::Prepare,
+            "apply-rbac-proxy-config",
+        ),
+        (
+            |world| world.network_policy = false,
+            Stage::Prepare,
+            "apply-network-policy",
+        ),
+        (|world| world.service = false, Stage::Node, "apply-service"),
+    ] {
+        let plan = update(|operator| take(&mut operator.world));
+        assert_list(&plan, PlanKind::NodeUpdate, stage, expected);
+        assert_eq!(plan.entries.len(), 1);
+    }
+    let plan = update(|operator| operator.world.template = None);
+    let node = "apply-statefulset apply-service observe-image mark-ready";
     assert_list(&plan, PlanKind::NodeUpdate, Stage::Node, node);
 }
 

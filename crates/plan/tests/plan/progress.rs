@@ -6,7 +6,8 @@ use keelson_plan::{
     Memory, Next, Observed, Outcome, Plan, Progress, Target, Task, Verdict, Waiting,
 };
 
-use crate::world::{World, issuer, s3, target};
+use crate::targets::{issuer, s3, target};
+use crate::world::World;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

@@ -4,13 +4,13 @@
 //! certificates that are issued, proxies that reload) happens in [`World::tick`]. What no plan may
 //! ever do is noted as a violation, and a law that finds one fails.
 
-use keelson_api::sidecar::IssuerKind;
 use keelson_plan::{
-    Data, Keys, Observed, Outcome, Plan, Pod, ProxyConfig, Running, Served, Source, Stage, Start,
-    Step, Target, Task, Tls, Waiting,
+    Data, Observed, Outcome, Plan, Pod, ProxyConfig, Running, Served, Stage, Step, Target, Task,
+    Tls, Waiting,
 };
 
 use crate::sidecar::Sidecar;
+use crate::targets::{baked, issuer};
 
 /// An image whose process never starts.
 pub(crate) const BROKEN: &str = "broken";
@@ -56,39 +56,6 @@ pub(crate) struct World {
     pub(crate) restarts: u32,
     pub(crate) restores: u32,
     pub(crate) violations: Vec<String>,
-}
-
-pub(crate) fn issuer(name: &str) -> Tls {
-    Tls::Issuer {
-        name: name.to_owned(),
-        kind: IssuerKind::ClusterIssuer,
-    }
-}
-
-/// A target everything of which is there to be edited.
-pub(crate) fn target(start: Start) -> Target {
-    Target {
-        pod: Pod {
-            image: "a".to_owned(),
-            sidecar_image: "a".to_owned(),
-            proxy_image: "a".to_owned(),
-            tls: String::new(),
-            rest: "1".to_owned(),
-            made_by: "1".to_owned(),
-        },
-        tls: None,
-        proxy_policy: "1".to_owned(),
-        settings: "1".to_owned(),
-        peers: Some("1".to_owned()),
-        start,
-        keys: Keys::default(),
-        publishes: false,
-        network_policy: true,
-    }
-}
-
-pub(crate) fn s3() -> Start {
-    Start::Base(Source::S3("bucket".to_owned()))
 }
 
 impl World {
@@ -389,14 +356,5 @@ impl World {
         if broken {
             self.violations.push(sentence.to_owned());
         }
-    }
-}
-
-/// What a pod is born with where the proxy takes TLS from its flags.
-pub(crate) fn baked(tls: Option<&Tls>) -> String {
-    match tls {
-        None => "flags:none".to_owned(),
-        Some(Tls::Issuer { name, .. }) => format!("flags:issuer:{name}"),
-        Some(Tls::Secret(name)) => format!("flags:secret:{name}"),
     }
 }
