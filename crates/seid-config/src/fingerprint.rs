@@ -26,8 +26,9 @@ pub fn fingerprint(texts: &Texts) -> String {
     of_parts(parts)
 }
 
-/// Each part goes in with its length, so that no two lists of parts run together into one text.
-pub(crate) fn of_parts<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
+/// SHA-256 of a list of parts, in lower-case hexadecimal. Each part goes in with its length, so that no
+/// two lists run together into one text.
+pub fn of_parts<'a>(parts: impl Iterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update((part.len() as u64).to_be_bytes());

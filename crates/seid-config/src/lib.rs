@@ -30,7 +30,7 @@ mod validate;
 mod value;
 
 pub use duration::{BadDuration, Duration};
-pub use fingerprint::fingerprint;
+pub use fingerprint::{fingerprint, of_parts};
 pub use host::Host;
 pub use intent::{Applied, ApplyError, Intent, apply, check_intent};
 pub use mode::{Mode, UnknownMode};
