@@ -148,16 +148,23 @@ impl Sidecar {
         self
     }
 
-    pub(crate) fn with_all(self, variables: Vec<(String, String)>) -> Self {
-        let each = variables.iter();
-        each.fold(self, |sidecar, (name, value)| sidecar.with(name, value))
+    pub(crate) fn with_all<T: AsRef<str>>(
+        self,
+        variables: impl IntoIterator<Item = (T, T)>,
+    ) -> Self {
+        let each = variables.into_iter();
+        each.fold(self, |it, (name, value)| {
+            it.with(name.as_ref(), value.as_ref())
+        })
     }
 
     /// What a pod says of itself.
     pub(crate) fn with_facts(self, uid: &str, kind: &str, start: &str) -> Self {
-        self.with("KEELSON_NODE_UID", uid)
-            .with("KEELSON_POD_KIND", kind)
-            .with("KEELSON_START_FINGERPRINT", start)
+        self.with_all([
+            ("KEELSON_NODE_UID", uid),
+            ("KEELSON_POD_KIND", kind),
+            ("KEELSON_START_FINGERPRINT", start),
+        ])
     }
 
     pub(crate) fn log_path(&self) -> PathBuf {

@@ -81,7 +81,10 @@ fn a_node_that_does_not_name_its_home_has_the_one_of_its_user_and_else_is_ours()
     let mut process = seen("seid", &["seid", "start"]);
     process.user_home = Some("/home/ada".into());
     assert_eq!(judged(&process), Kin::Other("/home/ada/.sei".into()));
-    assert_eq!(judge(&process, &[PathBuf::from("/home/ada/.sei")]), Kin::Node);
+    assert_eq!(
+        judge(&process, &[PathBuf::from("/home/ada/.sei")]),
+        Kin::Node
+    );
     process.user_home = None;
     assert_eq!(judged(&process), Kin::Node);
     // A home that begins nowhere cannot be compared.
