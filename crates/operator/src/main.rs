@@ -1,0 +1,3 @@
+//! `keelson-operator`.
+
+fn main() {}
