@@ -104,6 +104,8 @@ vocabulary! {
         Retry => "sei.io/retry",
         /// Touched on a pod so that the kubelet refreshes its mounted files at once.
         Refresh => "sei.io/refreshed-at",
+        /// On a pod whose proxy was seen to serve TLS: from then on no token is sent to it in the clear.
+        SpokeTls => "sei.io/spoke-tls",
         /// Hash of the TLS profile a host pod was made for.
         TlsProfileHash => "nmstate.io/tls-profile-hash",
         /// Time of the last mutation of a policy, in nanoseconds.

@@ -3,6 +3,8 @@
 //! Every field is read tolerantly. `phase` is kept for those who read it; the operator derives it
 //! from the conditions and never decides by it.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
@@ -132,6 +134,27 @@ pub struct SeiNodeStatus {
     )]
     pub consecutive_failures: Option<i32>,
 
+    /// How often each task was submitted and came to an end, by its name; the next attempt gets the
+    /// next number, and with it a new identity.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attempts: BTreeMap<String, i32>,
+
+    /// Value of the annotation `sei.io/retry` that was obeyed last.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "tolerant::option"
+    )]
+    pub retried: Option<String>,
+
+    /// What is on the data volume, and what the process was started with.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "tolerant::option"
+    )]
+    pub applied: Option<Applied>,
+
     /// Peers found by label, sorted.
     #[serde(
         default,
@@ -147,6 +170,55 @@ pub struct SeiNodeStatus {
         deserialize_with = "tolerant::option"
     )]
     pub external_address: Option<String>,
+}
+
+/// What is on the data volume, and what the process was started with: written when it was done, and
+/// read to know that it need not be done again.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Applied {
+    /// Uid of the volume's claim this is about. On another claim nothing of it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+
+    /// What the volume holds.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "tolerant::option"
+    )]
+    #[schemars(with = "Option<String>")]
+    pub data: Option<DataState>,
+
+    /// Digest of the configuration that was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<String>,
+
+    /// Digest of the peers that were written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peers: Option<String>,
+
+    /// Digest of the configuration the process was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_settings: Option<String>,
+
+    /// Digest of the peers the process was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_peers: Option<String>,
+
+    /// The container the process ran in when this was written; in another one it was started since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+}
+
+vocabulary! {
+    /// What a data volume holds.
+    pub enum DataState {
+        /// What a bootstrap Job left.
+        Bootstrapped => "Bootstrapped",
+        /// The data of a node that was approved once.
+        Complete => "Complete",
+    }
 }
 
 /// TLS the sidecar serves, as seen in a handshake.

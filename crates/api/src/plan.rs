@@ -66,6 +66,10 @@ pub struct TaskPlan {
     #[schemars(schema_with = "any_object")]
     pub target: Option<Map<String, Value>>,
 
+    /// Generation of the spec the plan was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
+
     /// When the plan was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
@@ -114,6 +118,14 @@ pub struct PlannedTask {
     /// Identity of the effect; the same facts give the same id.
     pub id: String,
 
+    /// Which of the node's pods the task is about, where it is the bootstrap Job's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+
+    /// The number the task is submitted under, from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<i32>,
+
     /// How far the task is.
     pub status: TaskStatus,
 
@@ -129,6 +141,10 @@ pub struct PlannedTask {
     /// When the task has to be done; past it the node is stalled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
+
+    /// When the task is tried again, after it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Time>,
 
     /// What the task waits for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,6 +215,15 @@ pub struct FailedPlan {
         deserialize_with = "tolerant::option"
     )]
     pub task: Option<FailedTask>,
+
+    /// What the plan worked towards. A spec that asks for something else is not held up by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
+    pub target: Option<Map<String, Value>>,
+
+    /// Whether the task waited past its deadline, rather than being refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub overdue: bool,
 
     /// Generation of the spec the plan served.
     #[serde(default, skip_serializing_if = "Option::is_none")]

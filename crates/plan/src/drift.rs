@@ -96,6 +96,14 @@ impl Drift {
         }
     }
 
+    /// The cause of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|cause| cause.as_str() == name)
+    }
+
     /// Whether only a new pod removes it.
     pub const fn rolls(self) -> bool {
         matches!(self, Self::Image | Self::Pod | Self::TlsMount)

@@ -4,19 +4,23 @@
 //! compared and never understood here (resources, labels, configuration intents) comes as a digest.
 
 use keelson_api::sidecar::IssuerKind;
+use serde::{Deserialize, Serialize};
 
 /// What a node shall be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Target {
     /// What its pod is made of.
     pub pod: Pod,
     /// TLS of the sidecar. `None` is plaintext.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
     /// Digest of the proxy's policy, which TLS is no part of.
     pub proxy_policy: String,
     /// Digest of the configuration intent: overrides and external address.
     pub settings: String,
     /// Digest of the peers. `None`: the node is given none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peers: Option<String>,
     /// How a new node gets its data.
     pub start: Start,
@@ -29,7 +33,8 @@ pub struct Target {
 }
 
 /// What a pod is made of: asked for by the spec, written in the template, running.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Pod {
     /// Image of the node's process.
     pub image: String,
@@ -55,7 +60,8 @@ impl Pod {
 }
 
 /// Where the sidecar's certificate comes from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Tls {
     /// cert-manager issues it.
     Issuer {
@@ -76,7 +82,8 @@ impl Tls {
 }
 
 /// How a new node gets its data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Start {
     /// By itself, in the node's own pod.
     Base(Source),
@@ -90,7 +97,8 @@ pub enum Start {
 }
 
 /// What a node that starts by itself starts from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Source {
     /// A snapshot in S3; the digest of its place.
     S3(String),
@@ -101,7 +109,8 @@ pub enum Source {
 }
 
 /// Which Secrets have to be there before a pod mounts them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Keys {
     /// The signing key.
     pub signing: bool,

@@ -98,6 +98,48 @@ pub struct Step {
 }
 
 impl Task {
+    /// Every task, in order.
+    pub const ALL: &'static [Self] = &[
+        Self::EnsureVolume,
+        Self::ValidateSigningKey,
+        Self::ValidateNodeKey,
+        Self::ValidateOperatorKeyring,
+        Self::OrderCertificate,
+        Self::AwaitSecret,
+        Self::ApplyProxyConfig,
+        Self::ApplyNetworkPolicy,
+        Self::DeployBootstrapService,
+        Self::DeployBootstrapJob,
+        Self::ApplyStatefulSet,
+        Self::ApplyService,
+        Self::PatchImages,
+        Self::ReplacePod,
+        Self::ObserveImage,
+        Self::ObserveTls,
+        Self::DeleteCertificate,
+        Self::GenerateIdentity,
+        Self::GenerateGentx,
+        Self::UploadGenesisArtifacts,
+        Self::SnapshotRestore,
+        Self::ConfigureGenesis,
+        Self::ConfigApply,
+        Self::ConfigPatch,
+        Self::SetGenesisPeers,
+        Self::DiscoverPeers,
+        Self::ConfigureStateSync,
+        Self::ConfigValidate,
+        Self::SnapshotUpload,
+        Self::RestartProcess,
+        Self::MarkReady,
+        Self::AwaitBootstrap,
+        Self::TeardownBootstrap,
+    ];
+
+    /// The task of this name on the wire, if a plan of ours may have it.
+    pub fn named(type_: TaskType) -> Option<Self> {
+        Self::ALL.iter().copied().find(|task| task.type_() == type_)
+    }
+
     /// The name on the wire.
     pub const fn type_(self) -> TaskType {
         match self {
@@ -167,6 +209,16 @@ impl Task {
     /// Whether a sidecar does it, after it was submitted under a name.
     pub fn is_submitted(self) -> bool {
         self.type_().executor() == Executor::Sidecar
+    }
+}
+
+impl Stage {
+    /// The word for a stage whose tasks could be taken for another's; none where they could not.
+    pub const fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Bootstrap => Some("bootstrap"),
+            Self::Prepare | Self::Node => None,
+        }
     }
 }
 

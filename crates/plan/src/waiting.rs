@@ -33,8 +33,8 @@ pub enum Outcome {
 pub enum Waiting {
     /// A Secret that someone else provides.
     Secret {
-        /// Its name.
-        name: String,
+        /// What is wrong with it, in a sentence.
+        why: String,
     },
     /// A certificate that is being issued.
     Certificate {
@@ -42,21 +42,35 @@ pub enum Waiting {
         name: String,
         /// Name of the issuer.
         issuer: String,
+        /// What cert-manager says.
+        why: String,
     },
     /// An issuer that is missing or not ready.
     Issuer {
         /// Its name.
         name: String,
+        /// What is wrong with it, in a sentence.
+        why: String,
     },
     /// A key's Secret.
     Key {
-        /// Name of the Secret.
-        secret: String,
+        /// What is wrong with it, in a sentence.
+        why: String,
     },
-    /// A volume claim that is not bound.
+    /// A volume claim that cannot be used yet.
     Volume {
-        /// Name of the claim.
-        claim: String,
+        /// What is wrong with it, in a sentence.
+        why: String,
+    },
+    /// An object of the same name that belongs to someone who is going.
+    Owner {
+        /// The object, with its kind.
+        object: String,
+    },
+    /// A template the StatefulSet's controller has not looked at yet.
+    Template {
+        /// Name of the StatefulSet.
+        set: String,
     },
     /// A pod that is going.
     PodGone {
@@ -69,16 +83,22 @@ pub enum Waiting {
         pod: String,
         /// The image it shall run.
         image: String,
+        /// What keeps it, where that is known.
+        why: Option<String>,
     },
     /// A proxy that does not serve yet what its configuration says.
     Proxy {
         /// Name of the pod.
         pod: String,
+        /// What it serves instead.
+        why: String,
     },
     /// A sidecar that does not answer.
     Sidecar {
         /// Name of the pod.
         pod: String,
+        /// What was tried, and what came of it.
+        why: String,
     },
     /// A task a sidecar is at.
     SidecarTask {
@@ -95,25 +115,34 @@ pub enum Waiting {
 impl std::fmt::Display for Waiting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Secret { name } => write!(f, "the Secret {name} is not there or does not fit"),
-            Self::Certificate { name, issuer } => {
+            Self::Secret { why } | Self::Key { why } | Self::Volume { why } => f.write_str(why),
+            Self::Certificate { name, issuer, why } => {
                 write!(
                     f,
-                    "the issuer {issuer} has not issued the Certificate {name} yet"
+                    "the issuer {issuer} has not issued the Certificate {name} yet ({why})"
                 )
             }
-            Self::Issuer { name } => write!(f, "the issuer {name} is missing or not ready"),
-            Self::Key { secret } => write!(f, "the Secret {secret} with the key is not there"),
-            Self::Volume { claim } => write!(f, "the volume claim {claim} is not bound"),
+            Self::Issuer { name, why } => write!(f, "the issuer {name} cannot issue yet: {why}"),
+            Self::Owner { object } => {
+                write!(f, "{object} belongs to a node of the same name that is going")
+            }
+            Self::Template { set } => {
+                write!(f, "the new template of StatefulSet {set} was not looked at yet")
+            }
             Self::PodGone { pod } => write!(f, "the pod {pod} is not gone yet"),
-            Self::Pod { pod, image } => write!(f, "the pod {pod} does not run {image} yet"),
-            Self::Proxy { pod } => {
+            Self::Pod { pod, image, why } => {
+                write!(f, "the pod {pod} does not run {image} yet")?;
+                why.as_ref().map_or(Ok(()), |why| write!(f, " ({why})"))
+            }
+            Self::Proxy { pod, why } => {
                 write!(
                     f,
-                    "the proxy of the pod {pod} does not serve its new TLS yet"
+                    "the proxy of the pod {pod} does not serve its new TLS yet ({why})"
                 )
             }
-            Self::Sidecar { pod } => write!(f, "the sidecar of the pod {pod} does not answer"),
+            Self::Sidecar { pod, why } => {
+                write!(f, "the sidecar of the pod {pod} does not answer ({why})")
+            }
             Self::SidecarTask { task } => write!(f, "the sidecar has not finished {task} yet"),
             Self::Bootstrap { job } => write!(f, "the bootstrap Job {job} is not complete yet"),
         }

@@ -19,11 +19,23 @@ use crate::node::{Node, Unrenderable};
 use crate::platform::{Class, Platform};
 use crate::{containment, names, proxy_config, tls};
 
-pub(crate) const PROXY_CONFIG: &str = "rbac-proxy-config";
-pub(crate) const TLS: &str = "sidecar-tls";
-pub(crate) const SIGNING_KEY: &str = "signing-key";
-pub(crate) const NODE_KEY: &str = "node-key";
-pub(crate) const KEYRING: &str = "operator-keyring";
+pub(crate) use volume::{KEYRING, NODE_KEY, PROXY_CONFIG, SIGNING_KEY, TLS};
+
+/// Names of a pod's volumes.
+pub mod volume {
+    /// The chain's data.
+    pub const DATA: &str = crate::container::DATA;
+    /// The proxy's configuration.
+    pub const PROXY_CONFIG: &str = "rbac-proxy-config";
+    /// The certificate the proxy serves.
+    pub const TLS: &str = "sidecar-tls";
+    /// The key blocks are signed with.
+    pub const SIGNING_KEY: &str = "signing-key";
+    /// The key the node is known by.
+    pub const NODE_KEY: &str = "node-key";
+    /// The keyring transactions are signed with.
+    pub const KEYRING: &str = "operator-keyring";
+}
 
 /// Readable by its owner, and by the pod's group, to which the kubelet opens it.
 const OWNER_READS: i32 = 0o400;
@@ -31,6 +43,16 @@ const OWNER_READS: i32 = 0o400;
 /// Annotation of a pod whose proxy reads its configuration once: the hash of it, so that another
 /// configuration is another pod.
 pub const PROXY_CONFIG_HASH: &str = "sei.io/proxy-config-hash";
+
+/// Annotation of a pod: the names of the labels a person asked for, so that one that is asked for no
+/// more is seen.
+pub const ASKED_LABELS: &str = "sei.io/asked-labels";
+
+/// Annotation of a pod whose sidecar has the resources a person asked for, and not the platform's.
+pub const ASKED_RESOURCES: &str = "sei.io/asked-resources";
+
+/// Annotation of a pod: the hash of what the operator and the platform decided about it.
+pub const TEMPLATE_HASH: &str = "sei.io/template-hash";
 
 /// Which of a node's pods.
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +161,8 @@ pub fn template(
         let hash = proxy_config::hash(node, platform);
         annotations.insert(PROXY_CONFIG_HASH.to_owned(), hash);
     }
+    annotations.extend(asked(node));
+    annotations.insert(TEMPLATE_HASH.to_owned(), template_hash(node, &spec));
     let labels = match kind {
         Kind::Node => metadata::labels(node),
         Kind::Bootstrap(_) => metadata::bootstrap_labels(node),
@@ -193,6 +217,47 @@ fn spec(node: &Node<'_>, platform: &Platform, kind: Kind<'_>) -> PodSpec {
         volumes: Some(volumes(node, platform, kind)),
         ..spec
     }
+}
+
+/// What a person asked for that a pod does not show by itself.
+fn asked(node: &Node<'_>) -> Labels {
+    let mut asked = Labels::new();
+    if !node.spec.pod_labels.is_empty() {
+        let names: Vec<_> = node.spec.pod_labels.keys().cloned().collect();
+        asked.insert(ASKED_LABELS.to_owned(), names.join(","));
+    }
+    let sidecar = node.spec.sidecar.as_ref();
+    if sidecar.is_some_and(|sidecar| sidecar.resources.is_some()) {
+        asked.insert(ASKED_RESOURCES.to_owned(), "true".to_owned());
+    }
+    asked
+}
+
+/// Hash of a pod without what a person decides: images, the sidecar's own resources, the Secret of
+/// the certificate, and what follows from the image.
+fn template_hash(node: &Node<'_>, spec: &PodSpec) -> String {
+    let mut spec = spec.clone();
+    let asked = asked(node).contains_key(ASKED_RESOURCES);
+    let init = spec.init_containers.iter_mut().flatten();
+    for container in spec.containers.iter_mut().chain(init) {
+        if container.name != exporter::NAME {
+            container.image = None;
+        }
+        if container.name == sidecar::NAME && asked {
+            container.resources = None;
+        }
+        let variables = container.env.iter_mut().flatten();
+        for variable in variables.filter(|it| it.name == sidecar::FINGERPRINT_VARIABLE) {
+            variable.value = None;
+        }
+    }
+    for volume in spec.volumes.iter_mut().flatten() {
+        if volume.name == TLS {
+            volume.secret = None;
+        }
+    }
+    let text = serde_json::to_vec(&spec).unwrap_or_default();
+    keelson_seid_config::of_parts([text.as_slice()].into_iter())
 }
 
 fn on_machines_of(pool: &str) -> Affinity {

@@ -28,6 +28,7 @@ pub mod schema;
 mod settings;
 mod validate;
 mod value;
+mod whole;
 
 pub use duration::{BadDuration, Duration};
 pub use fingerprint::{fingerprint, of_parts};
@@ -43,6 +44,7 @@ pub use schema::File;
 pub use settings::Settings;
 pub use validate::{Diagnostic, Report, Severity, validate, validate_files};
 pub use value::{BadValue, Kind, Value};
+pub use whole::whole;
 
 /// The schema version written into new files.
 pub const CURRENT_VERSION: i64 = 2;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::{Uuid, uuid};
 
+use crate::Object;
 use crate::task::Task;
 
 /// The namespace of all names; the original's.
@@ -66,14 +67,13 @@ impl Scope {
 
 /// The id of a task that these facts require.
 pub fn of_facts(task: &Task, facts: &Facts<'_>) -> Uuid {
-    let mut name = format!(
-        "{}/{}/{}/{}",
-        task.type_(),
-        facts.node_uid,
-        params_hash(task),
-        facts.attempt
-    );
-    let scope = Scope::of(task);
+    of_effect(task.type_(), &task.params(), Scope::of(task), facts)
+}
+
+/// The id of an effect that these facts require, whether or not it is a task of [`Task`].
+pub fn of_effect(type_: TaskType, params: &Object, scope: Scope, facts: &Facts<'_>) -> Uuid {
+    let hash = hash(params);
+    let mut name = format!("{type_}/{}/{hash}/{}", facts.node_uid, facts.attempt);
     // Writing to a string cannot fail.
     if scope != Scope::Data {
         let _ = write!(name, "/{}", facts.generation);
@@ -92,7 +92,11 @@ pub fn of_plan(plan: &str, type_: TaskType, index: usize) -> Uuid {
 /// SHA-256 of a task's parameters in lower-case hexadecimal; in which order they were written does
 /// not matter.
 pub fn params_hash(task: &Task) -> String {
-    let sorted = sorted(Value::Object(task.params())).to_string();
+    hash(&task.params())
+}
+
+fn hash(params: &Object) -> String {
+    let sorted = sorted(Value::Object(params.clone())).to_string();
     let digest = Sha256::digest(sorted.as_bytes());
     digest.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

@@ -31,6 +31,7 @@ fn waiting() -> Outcome {
         on: Waiting::Pod {
             pod,
             image: "a".to_owned(),
+            why: None,
         },
     }
 }

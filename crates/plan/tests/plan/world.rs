@@ -153,9 +153,9 @@ impl World {
             Task::EnsureVolume => self.volume = true,
             Task::OrderCertificate => self.certificate = want.tls.clone(),
             Task::AwaitSecret if !self.secret_fits(want) => {
-                let name = "node-sidecar-tls".to_owned();
+                let why = "there is no Secret node-sidecar-tls".to_owned();
                 return Outcome::Waiting {
-                    on: Waiting::Secret { name },
+                    on: Waiting::Secret { why },
                 };
             }
             Task::ApplyProxyConfig => {
@@ -194,7 +194,11 @@ impl World {
                 let image = want.pod.image.clone();
                 let pod = "node-0".to_owned();
                 return Outcome::Waiting {
-                    on: Waiting::Pod { pod, image },
+                    on: Waiting::Pod {
+                        pod,
+                        image,
+                        why: None,
+                    },
                 };
             }
             Task::ObserveTls if step.stage == Stage::Node => {
@@ -202,7 +206,10 @@ impl World {
                 if served == Served::Unknown || served.contradicts(want.tls.as_ref()) {
                     let pod = "node-0".to_owned();
                     return Outcome::Waiting {
-                        on: Waiting::Proxy { pod },
+                        on: Waiting::Proxy {
+                            pod,
+                            why: "it serves something else".to_owned(),
+                        },
                     };
                 }
             }
@@ -292,7 +299,10 @@ impl World {
         if !there {
             let pod = "node-0".to_owned();
             return Outcome::Waiting {
-                on: Waiting::Sidecar { pod },
+                on: Waiting::Sidecar {
+                    pod,
+                    why: "nobody is there".to_owned(),
+                },
             };
         }
         let pod = match step.stage {

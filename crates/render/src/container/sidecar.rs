@@ -17,6 +17,8 @@ pub(crate) const NAME: &str = "sei-sidecar";
 
 /// The program, by the name the original gave it; ours answers to it too.
 const PROGRAM: &str = "seictl";
+/// Variable the start fingerprint is in.
+pub(crate) const FINGERPRINT_VARIABLE: &str = "KEELSON_START_FINGERPRINT";
 const PASSPHRASE_VARIABLE: &str = "SEI_KEYRING_PASSPHRASE";
 /// A sidecar that hangs has nothing to save: what was answered with 201 is on the volume.
 const KILL_AFTER_SECONDS: i64 = 10;
@@ -59,7 +61,7 @@ fn variables(node: &Node<'_>, platform: &Platform, kind: Kind<'_>) -> Vec<EnvVar
         env("SEI_SIDECAR_AUTHN_MODE", "trusted-header"),
         env("KEELSON_NODE_UID", node.uid),
         env("KEELSON_POD_KIND", kind.word()),
-        env("KEELSON_START_FINGERPRINT", fingerprint::start(node, kind)),
+        env(FINGERPRINT_VARIABLE, fingerprint::start(node, kind)),
     ];
     variables.extend(keyring(node, kind));
     variables

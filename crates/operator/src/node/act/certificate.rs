@@ -1,0 +1,202 @@
+//! The sidecar's certificate: ordered, waited for, seen on the wire, and taken away when it is not
+//! served any more.
+//!
+//! A Secret of the name we would have written, that somebody else wrote, is neither overwritten nor
+//! deleted.
+
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use keelson_api::names::Annotation;
+use keelson_api::sidecar::IssuerKind;
+use keelson_cluster::{Only, Propagation, within};
+use keelson_plan::{Served, Stage, Tls, Waiting};
+use keelson_render::names;
+use kube::api::{ApiResource, DynamicObject};
+use kube::core::GroupVersionKind;
+use kube::{Api, ResourceExt};
+use serde_json::json;
+
+use super::{Act, Done, Problem, note};
+use crate::certificate::{self, Order, Unfit};
+use crate::node::observe;
+use crate::node::seen::Ordered;
+use crate::node::world::certificate_resource;
+use crate::sidecar::Spoken;
+
+impl Act<'_> {
+    pub(super) async fn order_certificate(&self) -> Done {
+        let Some(wanted) = &self.desired.certificate else {
+            return Ok(());
+        };
+        let name = names::certificate(&self.key.name);
+        let secret = self.eyes.secret(self.key, &name).await?;
+        if let Some(secret) = secret.as_ref() {
+            // cert-manager would write over it.
+            certificate::owned(secret, &name).map_err(|unfit| Problem::fatal(unfit.to_string()))?;
+        }
+        if let Some(seen) = &self.sight.certificate {
+            self.check_owner("Certificate", &wanted.object, &seen.plain.identity)?;
+            if seen.plain.digest == wanted.digest {
+                return Ok(());
+            }
+        }
+        let resource = certificate_resource();
+        let object = self.calls.apply_as(&resource, &wanted.object).await?;
+        note(&self.world.certificates, &object, Ordered::read(&object));
+        Ok(())
+    }
+
+    pub(super) async fn await_secret(&mut self) -> Done {
+        self.eyes
+            .read_secret(self.key, self.node, self.desired, &mut self.sight)
+            .await;
+        let Some(Err(unfit)) = &self.sight.secret else {
+            return Ok(());
+        };
+        match &self.desired.target.tls {
+            Some(Tls::Issuer { name, kind }) => Err(self.why_not_issued(name, *kind, unfit).await),
+            _ => Err(Waiting::Secret {
+                why: unfit.to_string(),
+            }
+            .into()),
+        }
+    }
+
+    /// Why cert-manager has not issued a certificate that fits.
+    async fn why_not_issued(&self, issuer: &str, kind: IssuerKind, unfit: &Unfit) -> Problem {
+        if let Unfit::NotOwned(_) = unfit {
+            return Problem::fatal(unfit.to_string());
+        }
+        let name = names::certificate(&self.key.name);
+        let order = self.sight.certificate.as_ref().map(|it| &it.order);
+        if let Some(Order::Failed(why)) = order {
+            return Problem::fatal(format!(
+                "cert-manager could not have the Certificate {name} issued: {why}"
+            ));
+        }
+        match self.issuer(issuer, kind).await {
+            Err(problem) => problem,
+            Ok(found) => match certificate::issuer_ready(found.as_ref()) {
+                Err(why) => Waiting::Issuer {
+                    name: issuer.to_owned(),
+                    why,
+                }
+                .into(),
+                Ok(()) => Waiting::Certificate {
+                    name,
+                    issuer: issuer.to_owned(),
+                    why: match order {
+                        Some(Order::Pending(why)) => why.clone(),
+                        _ => unfit.to_string(),
+                    },
+                }
+                .into(),
+            },
+        }
+    }
+
+    async fn issuer(
+        &self,
+        name: &str,
+        kind: IssuerKind,
+    ) -> Result<Option<serde_json::Value>, Problem> {
+        let gvk = GroupVersionKind::gvk("cert-manager.io", "v1", kind.as_str());
+        let resource = ApiResource::from_gvk(&gvk);
+        let client = self.calls.client();
+        let api: Api<DynamicObject> = match kind {
+            IssuerKind::Issuer => Api::namespaced_with(client, &self.key.namespace, &resource),
+            IssuerKind::ClusterIssuer => Api::all_with(client, &resource),
+        };
+        let doing = format!("reading {kind} {name}");
+        let found = within(doing, keelson_cluster::DEADLINE, api.get_opt(name)).await?;
+        Ok(found.and_then(|issuer| serde_json::to_value(issuer).ok()))
+    }
+
+    /// Waits until a handshake shows what is asked for. The kubelet is nudged, which otherwise
+    /// brings new files within a minute or so.
+    pub(super) async fn observe_tls(&mut self, stage: Stage) -> Done {
+        self.eyes
+            .meet_again(self.key, self.node, self.desired, stage, &mut self.sight)
+            .await;
+        let pod = self.pod_name(stage);
+        let served = observe::speaks(self.node, self.desired, &self.sight, stage);
+        let wanted = self.desired.target.tls.as_ref();
+        if served != Served::Unknown && !served.contradicts(wanted) {
+            return self.mark_spoken(stage).await;
+        }
+        self.nudge(stage).await?;
+        let why = match &self.sight.spoken {
+            Spoken::Unknown(why) | Spoken::Untrusted(why) => why.clone(),
+            Spoken::Plaintext => "it serves plaintext".to_owned(),
+            Spoken::Tls(peer) => format!("it serves the certificate {}", peer.leaf.fingerprint),
+        };
+        Err(Waiting::Proxy { pod, why }.into())
+    }
+
+    /// Notes on the pod that it spoke TLS: from now on it gets no token in the clear.
+    async fn mark_spoken(&self, stage: Stage) -> Done {
+        let Some(pod) = self.sight.pod_of(stage) else {
+            return Ok(());
+        };
+        if self.desired.target.tls.is_none() || pod.spoke_tls {
+            return Ok(());
+        }
+        self.annotate(&pod.name, &pod.identity.uid, Annotation::SpokeTls)
+            .await
+    }
+
+    /// Has the kubelet look at the pod now.
+    async fn nudge(&self, stage: Stage) -> Done {
+        let Some(pod) = self.sight.pod_of(stage) else {
+            return Ok(());
+        };
+        match self.eyes.may_nudge(self.key) {
+            true => {
+                self.annotate(&pod.name, &pod.identity.uid, Annotation::Refresh)
+                    .await
+            }
+            false => Ok(()),
+        }
+    }
+
+    async fn annotate(&self, pod: &str, uid: &str, annotation: Annotation) -> Done {
+        let now = jiff::Timestamp::now().to_string();
+        let patch = json!({ "metadata": {
+            // Another pod of this name is a conflict.
+            "uid": uid,
+            "annotations": { annotation.as_str(): now },
+        }});
+        let patched: Option<Pod> = self.calls.merge(&self.key.namespace, pod, &patch).await?;
+        patched.iter().for_each(|pod| self.note_pod(pod));
+        Ok(())
+    }
+
+    /// Takes the Certificate away, and then the Secret, if it is cert-manager's work for it.
+    pub(super) async fn delete_certificate(&self) -> Done {
+        let name = names::certificate(&self.key.name);
+        if let Some(seen) = &self.sight.certificate {
+            let only = Only {
+                uid: Some(seen.plain.identity.uid.clone()),
+                version: None,
+            };
+            let resource = certificate_resource();
+            self.calls
+                .delete_as(&resource, &self.key.namespace, &name, only)
+                .await?;
+            self.world
+                .certificates
+                .gone(&super::super::sight::at(self.key, name.clone()));
+        }
+        let secret = self.calls.get::<Secret>(&self.key.namespace, &name).await?;
+        if let Some(secret) = secret.filter(|it| certificate::owned(it, &name).is_ok()) {
+            let only = Only {
+                uid: secret.uid(),
+                version: secret.resource_version(),
+            };
+            let namespace = &self.key.namespace;
+            self.calls
+                .delete::<Secret>(namespace, &name, only, Propagation::Background)
+                .await?;
+        }
+        Ok(())
+    }
+}

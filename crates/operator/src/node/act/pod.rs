@@ -1,0 +1,132 @@
+//! The pod: images changed in place, replaced with its identity as a condition, and believed only
+//! when its containers run.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use keelson_cluster::{Key, Only, Propagation};
+use keelson_plan::{Plan, Stage, Waiting};
+use kube::ResourceExt;
+use serde_json::json;
+
+use super::{Act, Done, Problem};
+use crate::node::desired::asks_image;
+use crate::node::made::container;
+use crate::node::seen::SeenPod;
+
+impl Act<'_> {
+    /// Changes images of the running pod, where nothing else differs. The template was written
+    /// before; the pod is said to be of its revision, so that nobody takes it for an old one.
+    pub(super) async fn patch_images(&self, plan: &Plan) -> Done {
+        let Some(pod) = self.sight.pod.as_ref().filter(|pod| !pod.identity.leaving) else {
+            return Ok(());
+        };
+        if !plan.patches(&self.seen(pod)) {
+            return Ok(());
+        }
+        let revision = self.current_revision()?;
+        let want = &plan.target.pod;
+        let patch = json!({
+            "metadata": {
+                "uid": pod.identity.uid,
+                "labels": { "controller-revision-hash": revision },
+            },
+            "spec": { "initContainers": [
+                { "name": container::SIDECAR, "image": want.sidecar_image },
+                { "name": container::PROXY, "image": want.proxy_image },
+            ]},
+        });
+        let namespace = &self.key.namespace;
+        let patched: Option<Pod> = self.calls.strategic(namespace, &pod.name, &patch).await?;
+        patched.iter().for_each(|pod| self.note_pod(pod));
+        Ok(())
+    }
+
+    /// Deletes the pod, if a cause of the plan needs another one, and waits until it is gone. Whether
+    /// the next one is ready is nobody's business here: it cannot be before it is approved.
+    pub(super) async fn replace_pod(&self, plan: &Plan) -> Done {
+        let Some(pod) = &self.sight.pod else {
+            return Ok(());
+        };
+        if !plan.replaces(&self.seen(pod)) {
+            return Ok(());
+        }
+        if !pod.identity.leaving {
+            self.current_revision()?;
+            let only = Only {
+                uid: Some(pod.identity.uid.clone()),
+                version: Some(pod.identity.version.clone()),
+            };
+            let (namespace, how) = (&self.key.namespace, Propagation::Background);
+            self.calls
+                .delete::<Pod>(namespace, &pod.name, only, how)
+                .await?;
+            self.sidecars.forget(&pod.identity.uid);
+        }
+        Err(Waiting::PodGone {
+            pod: pod.name.clone(),
+        }
+        .into())
+    }
+
+    /// Waits until the containers run what is asked for.
+    pub(super) async fn observe_image(&self, plan: &Plan) -> Done {
+        let want = &plan.target.pod;
+        let waiting = |why: Option<String>| {
+            Problem::from(Waiting::Pod {
+                pod: self.pod_name(Stage::Node),
+                image: want.image.clone(),
+                why,
+            })
+        };
+        let Some(pod) = self.sight.pod.as_ref().filter(|pod| !pod.identity.leaving) else {
+            return Err(waiting(None));
+        };
+        if let Some((container, why)) = &pod.stuck {
+            return Err(waiting(Some(format!("{container}: {why}"))));
+        }
+        let made = self.seen(pod);
+        let as_asked = made.image == want.image
+            && made.sidecar_image == want.sidecar_image
+            && made.proxy_image == want.proxy_image;
+        // What was changed in place runs when the runtime names the new image.
+        let containers = [
+            (&pod.process, &pod.made.image),
+            (&pod.sidecar, &pod.made.sidecar_image),
+            (&pod.proxy, &pod.made.proxy_image),
+        ];
+        let run = containers
+            .into_iter()
+            .all(|(container, image)| container.runs_image(image));
+        match as_asked && run {
+            true => Ok(()),
+            false => Err(waiting(None)),
+        }
+    }
+
+    /// The revision of the template as it is now, once its controller has seen it.
+    fn current_revision(&self) -> Result<String, Problem> {
+        let set = self.sight.set.as_ref();
+        let revision = set.and_then(|set| set.revision.clone());
+        revision.ok_or_else(|| {
+            Waiting::Template {
+                set: self.key.name.clone(),
+            }
+            .into()
+        })
+    }
+
+    fn seen(&self, pod: &Arc<SeenPod>) -> keelson_plan::Pod {
+        let secret = self.desired.tls_secret();
+        let asked = asks_image(self.node);
+        pod.made
+            .seen_from(&self.desired.made, asked, secret.as_deref())
+    }
+
+    pub(super) fn note_pod(&self, pod: &Pod) {
+        let version = pod.resource_version().unwrap_or_default();
+        self.world
+            .pods
+            .note(Key::of(pod), &version, SeenPod::read(pod));
+    }
+}

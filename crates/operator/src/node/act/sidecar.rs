@@ -1,0 +1,180 @@
+//! Tasks of sidecars: submitted once under a name, then looked after until they end.
+
+use keelson_api::task::TaskType;
+use keelson_plan::{Entry, Outcome, Plan, Progress, Waiting};
+use keelson_wire::{TaskRequest, TaskStatus};
+use uuid::Uuid;
+
+use super::{Act, Done, Problem};
+use crate::node::effects::{self, Effect};
+use crate::node::seen::SeenPod;
+use crate::node::sight::{audience, whom};
+use crate::sidecar::{CallError, Spoken, Transport};
+
+impl Act<'_> {
+    pub(super) async fn submit(&mut self, plan: &Plan, entry: &Entry) -> Done {
+        let step = entry.step;
+        let effect = effects::effect(self.node, self.desired, step.stage, step.task)
+            .map_err(|error| Problem::fatal(error.to_string()))?;
+        let Some(effect) = effect else {
+            return Ok(());
+        };
+        let (pod, over) = self.reach(entry).await?;
+        let id = effects::id(&effect, self.uid, &pod.identity.uid, plan, entry);
+        let call = Call {
+            act: self,
+            pod: &pod,
+            over: &over,
+            id,
+        };
+        // What may have been submitted before is looked for first: a sidecar does a failed task
+        // again when it is asked again.
+        let begun = entry.deadline.is_some() || step.task.keeps();
+        let mut far = match begun {
+            true => call.look(effect.type_).await?,
+            false => Far::Unknown,
+        };
+        if far == Far::Unknown {
+            call.submit(&effect).await?;
+            if !effect.endless {
+                far = call.look(effect.type_).await?;
+            }
+        }
+        match far {
+            Far::Done => Ok(()),
+            _ if effect.endless => Ok(()),
+            Far::Unknown | Far::Running => Err(Waiting::SidecarTask { task: effect.type_ }.into()),
+        }
+    }
+
+    /// Calls off what a plan that no longer serves may have submitted. What its sidecar does not know
+    /// was not. A sidecar that cannot be reached holds nobody up: it does one thing at a time.
+    pub async fn call_off(&mut self, plan: &Plan) -> Result<(), CallError> {
+        let open = plan.entries.iter();
+        let open = open.filter(|it| it.step.task.is_submitted() && it.progress == Progress::Open);
+        for entry in open {
+            let step = entry.step;
+            let effect = effects::effect(self.node, self.desired, step.stage, step.task);
+            let Ok(Some(effect)) = effect else { continue };
+            let Ok((pod, over)) = self.reach(entry).await else {
+                return Ok(());
+            };
+            let id = effects::id(&effect, self.uid, &pod.identity.uid, plan, entry);
+            let whom = whom(self.key, &pod);
+            self.sidecars
+                .call_off(&whom, &over, audience(&pod), id)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// The pod a step is about, and how to call it.
+    async fn reach(
+        &mut self,
+        entry: &Entry,
+    ) -> Result<(std::sync::Arc<SeenPod>, Transport), Problem> {
+        let stage = entry.step.stage;
+        let name = self.pod_name(stage);
+        let silent = |why: &str| {
+            Problem::from(Waiting::Sidecar {
+                pod: name.clone(),
+                why: why.to_owned(),
+            })
+        };
+        let pod = self.sight.pod_of(stage).cloned();
+        let Some(pod) = pod.filter(|pod| pod.can_be_called()) else {
+            return Err(silent("it does not run yet"));
+        };
+        if self.sight.transport.is_none() || self.sight.met.as_ref() != Some(&pod.identity.uid) {
+            self.eyes
+                .meet_again(self.key, self.node, self.desired, stage, &mut self.sight)
+                .await;
+        }
+        match (&self.sight.transport, &self.sight.spoken) {
+            (Some(over), _) => Ok((pod, over.clone())),
+            (None, Spoken::Unknown(why) | Spoken::Untrusted(why)) => Err(silent(why)),
+            (None, _) => Err(silent(
+                "it speaks plaintext where TLS was spoken before, so no token is sent",
+            )),
+        }
+    }
+}
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Far {
+    /// The sidecar does not know it.
+    Unknown,
+    Running,
+    Done,
+}
+
+/// One task of one sidecar.
+struct Call<'a, 'b> {
+    act: &'a Act<'b>,
+    pod: &'a SeenPod,
+    over: &'a Transport,
+    id: Uuid,
+}
+
+impl Call<'_, '_> {
+    async fn submit(&self, effect: &Effect) -> Done {
+        let request = TaskRequest {
+            id: Some(self.id.to_string()),
+            type_: effect.type_,
+            params: effect.params.clone(),
+        };
+        let whom = whom(self.act.key, self.pod);
+        let sidecars = &self.act.sidecars;
+        sidecars
+            .submit(&whom, self.over, audience(self.pod), &request)
+            .await
+            .map_err(|error| self.failed(error))
+    }
+
+    /// How far the task is. One that failed is an attempt that is spent.
+    async fn look(&self, type_: TaskType) -> Result<Far, Problem> {
+        let whom = whom(self.act.key, self.pod);
+        let result = self
+            .act
+            .sidecars
+            .task(&whom, self.over, audience(self.pod), self.id)
+            .await
+            .map_err(|error| self.failed(error))?;
+        let Some(result) = result else {
+            return Ok(Far::Unknown);
+        };
+        match result.status {
+            TaskStatus::Completed => Ok(Far::Done),
+            TaskStatus::Running => Ok(Far::Running),
+            TaskStatus::Failed => {
+                let why = result.error.filter(|why| !why.is_empty());
+                let why = why.unwrap_or_else(|| "it did not say why".to_owned());
+                Err(Problem(Outcome::Retry {
+                    error: format!("{type_} failed: {why}"),
+                    spent: true,
+                }))
+            }
+        }
+    }
+
+    fn failed(&self, error: CallError) -> Problem {
+        match error {
+            CallError::Unreachable(why) => Waiting::Sidecar {
+                pod: self.pod.name.clone(),
+                why,
+            }
+            .into(),
+            // Rights are given by people, while we wait.
+            CallError::Forbidden(_) => Problem(Outcome::Retry {
+                error: error.to_string(),
+                spent: false,
+            }),
+            error if error.passes_by_itself() => Problem(Outcome::Retry {
+                error: error.to_string(),
+                spent: false,
+            }),
+            error => Problem::fatal(error.to_string()),
+        }
+    }
+}

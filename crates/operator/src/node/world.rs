@@ -1,0 +1,367 @@
+//! Everything the controller watches, and whom a change of it concerns.
+//!
+//! A change wakes the node it belongs to: by the label every object of a node has, or, for what a node
+//! only uses (Secrets, imported claims, nodes found by a label), by an index of who uses it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use keelson_api::SeiNode;
+use keelson_api::names::Label;
+use keelson_cluster::{Key, Mirror, Queue};
+use keelson_render::names;
+use kube::api::{ApiResource, DynamicObject};
+use kube::core::{GroupVersionKind, PartialObjectMeta};
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource, ResourceExt};
+use tokio::task::JoinSet;
+
+use super::peers;
+use super::seen::{Claim, Ordered, Plain, SeenJob, SeenPod, Set};
+
+/// What is known of all nodes.
+#[derive(Clone)]
+pub struct World {
+    /// The nodes.
+    pub nodes: Mirror<SeiNode>,
+    /// Their StatefulSets.
+    pub sets: Mirror<Set>,
+    /// Their Services.
+    pub services: Mirror<Plain>,
+    /// Their proxies' configurations.
+    pub configs: Mirror<Plain>,
+    /// Their NetworkPolicies.
+    pub policies: Mirror<Plain>,
+    /// All claims.
+    pub claims: Mirror<Claim>,
+    /// Their bootstrap Jobs.
+    pub jobs: Mirror<SeenJob>,
+    /// Their pods.
+    pub pods: Mirror<SeenPod>,
+    /// Their Certificates.
+    pub certificates: Mirror<Ordered>,
+    /// The version of every Secret.
+    pub secrets: Mirror<String>,
+    uses: Arc<Mutex<Uses>>,
+    /// What to look at next.
+    pub queue: Queue<Key>,
+}
+
+/// Who uses what.
+#[derive(Default)]
+struct Uses {
+    /// Nodes by Secret.
+    secrets: BTreeMap<Key, BTreeSet<Key>>,
+    /// Nodes by imported claim.
+    claims: BTreeMap<Key, BTreeSet<Key>>,
+    /// Nodes that find peers by a label.
+    seekers: BTreeSet<Key>,
+}
+
+/// cert-manager's Certificate.
+pub fn certificate_resource() -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk(
+        "cert-manager.io",
+        "v1",
+        "Certificate",
+    ))
+}
+
+impl World {
+    /// A world nothing is known of yet.
+    pub fn new() -> Self {
+        Self {
+            nodes: Mirror::new("SeiNodes"),
+            sets: Mirror::new("StatefulSets"),
+            services: Mirror::new("Services"),
+            configs: Mirror::new("ConfigMaps"),
+            policies: Mirror::new("NetworkPolicies"),
+            claims: Mirror::new("PersistentVolumeClaims"),
+            jobs: Mirror::new("Jobs"),
+            pods: Mirror::new("Pods"),
+            certificates: Mirror::new("Certificates"),
+            secrets: Mirror::new("Secrets"),
+            uses: Arc::default(),
+            queue: Queue::new(),
+        }
+    }
+
+    /// Begins to watch. What is watched ends with what is returned.
+    pub fn watch(&self, client: &Client, policies: bool) -> JoinSet<()> {
+        let mut watches = JoinSet::new();
+        self.watch_nodes(client, &mut watches);
+        let labelled = || watcher::Config::default().labels(Label::Node.as_str());
+        macro_rules! owned {
+            ($mirror:ident, $kind:ty, $read:expr, $node:expr) => {{
+                let queue = self.queue.clone();
+                let wake = move |key: &Key, before: Option<&_>, after: Option<&_>| {
+                    if let Some(seen) = after.or(before) {
+                        wake(&queue, &key.namespace, &$node(seen));
+                    }
+                };
+                let api: Api<$kind> = Api::all(client.clone());
+                let mirror = self.$mirror.clone();
+                watches.spawn(mirror.follow(api, labelled(), |it| Some($read(&it)), wake));
+            }};
+        }
+        owned!(sets, StatefulSet, Set::read, |it: &Set| it.identity.node.clone());
+        owned!(pods, Pod, SeenPod::read, |it: &SeenPod| it.identity.node.clone());
+        owned!(jobs, Job, SeenJob::read, |it: &SeenJob| it.identity.node.clone());
+        self.watch_plain::<Service>(client, &self.services, &mut watches);
+        self.watch_plain::<ConfigMap>(client, &self.configs, &mut watches);
+        if policies {
+            self.watch_plain::<NetworkPolicy>(client, &self.policies, &mut watches);
+        }
+        self.watch_certificates(client, &mut watches);
+        self.watch_used(client, &mut watches);
+        watches
+    }
+
+    fn watch_plain<K>(&self, client: &Client, mirror: &Mirror<Plain>, watches: &mut JoinSet<()>)
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let api = Api::all_with(client.clone(), &ApiResource::erase::<K>(&()));
+        let config = watcher::Config::default().labels(Label::Node.as_str());
+        let queue = self.queue.clone();
+        let mirror = mirror.clone();
+        watches.spawn(mirror.follow(
+            api,
+            config,
+            |object: DynamicObject| Some(Plain::read(&object)),
+            move |key, before, after| {
+                if let Some(seen) = after.or(before) {
+                    wake(&queue, &key.namespace, &seen.identity.node);
+                }
+            },
+        ));
+    }
+
+    fn watch_certificates(&self, client: &Client, watches: &mut JoinSet<()>) {
+        let api = Api::all_with(client.clone(), &certificate_resource());
+        let config = watcher::Config::default().labels(Label::Node.as_str());
+        let queue = self.queue.clone();
+        watches.spawn(self.certificates.clone().follow(
+            api,
+            config,
+            |object: DynamicObject| Some(Ordered::read(&object)),
+            move |key, before: Option<&Ordered>, after: Option<&Ordered>| {
+                if let Some(seen) = after.or(before) {
+                    wake(&queue, &key.namespace, &seen.plain.identity.node);
+                }
+            },
+        ));
+    }
+
+    fn watch_nodes(&self, client: &Client, watches: &mut JoinSet<()>) {
+        let world = self.clone();
+        watches.spawn(self.nodes.clone().follow(
+            Api::<SeiNode>::all(client.clone()),
+            watcher::Config::default(),
+            |mut node: SeiNode| {
+                node.metadata.managed_fields = None;
+                Some(node)
+            },
+            move |key, before, after| world.node_changed(key, before, after),
+        ));
+    }
+
+    /// Secrets and claims, of which a node may use any.
+    fn watch_used(&self, client: &Client, watches: &mut JoinSet<()>) {
+        let (uses, queue) = (self.uses.clone(), self.queue.clone());
+        watches.spawn(self.secrets.clone().follow(
+            Api::<PartialObjectMeta<Secret>>::all(client.clone()),
+            watcher::Config::default(),
+            |secret| Some(secret.resource_version().unwrap_or_default()),
+            move |key, _, _| {
+                let uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
+                for node in uses.secrets.get(key).into_iter().flatten() {
+                    queue.add(node.clone());
+                }
+            },
+        ));
+        let (uses, queue) = (self.uses.clone(), self.queue.clone());
+        watches.spawn(self.claims.clone().follow(
+            Api::<PersistentVolumeClaim>::all(client.clone()),
+            watcher::Config::default(),
+            |claim| Some(Claim::read(&claim)),
+            move |key, before: Option<&Claim>, after: Option<&Claim>| {
+                let uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
+                for node in uses.claims.get(key).into_iter().flatten() {
+                    queue.add(node.clone());
+                }
+                if let Some(claim) = after.or(before) {
+                    wake(&queue, &key.namespace, &claim.identity.node);
+                }
+            },
+        ));
+    }
+
+    fn node_changed(&self, key: &Key, before: Option<&SeiNode>, after: Option<&SeiNode>) {
+        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        uses.forget(key, before);
+        uses.note(key, after);
+        // Only a node that comes, goes or is labelled anew changes who is found.
+        let found = |node: Option<&SeiNode>| {
+            node.map(|node| {
+                let leaving = node.metadata.deletion_timestamp.is_some();
+                (node.metadata.labels.clone(), leaving)
+            })
+        };
+        if found(before) != found(after) {
+            for seeker in uses.seekers.iter().filter(|seeker| *seeker != key) {
+                let finds = self.nodes.get(seeker).is_some_and(|seeker| {
+                    let nodes = [before, after].into_iter().flatten();
+                    nodes.into_iter().any(|node| {
+                        peers::labels(&seeker).any(|it| peers::matches(it, &seeker, node))
+                    })
+                });
+                // One that leaves matches nobody any more, so all that might have found it look.
+                if finds || after.is_none() {
+                    self.queue.add(seeker.clone());
+                }
+            }
+        }
+        // A status of our own making is no news.
+        let asked = |node: Option<&SeiNode>| {
+            node.map(|node| {
+                let meta = &node.metadata;
+                (
+                    meta.generation,
+                    meta.annotations.clone(),
+                    meta.labels.clone(),
+                    meta.deletion_timestamp.clone(),
+                    meta.uid.clone(),
+                )
+            })
+        };
+        if asked(before) != asked(after) {
+            self.queue.add(key.clone());
+        }
+    }
+
+    /// Other nodes of the namespace that ask for this Secret.
+    pub fn users_of_secret(&self, secret: &Key) -> Vec<Key> {
+        let uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        uses.secrets
+            .get(secret)
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// What is not known yet or no longer current, one sentence each.
+    pub fn unsynced(&self, policies: bool) -> Vec<String> {
+        let mut watches = vec![
+            (self.nodes.what(), self.nodes.is_synced()),
+            (self.sets.what(), self.sets.is_synced()),
+            (self.services.what(), self.services.is_synced()),
+            (self.configs.what(), self.configs.is_synced()),
+            (self.claims.what(), self.claims.is_synced()),
+            (self.jobs.what(), self.jobs.is_synced()),
+            (self.pods.what(), self.pods.is_synced()),
+            (self.secrets.what(), self.secrets.is_synced()),
+        ];
+        if policies {
+            watches.push((self.policies.what(), self.policies.is_synced()));
+        }
+        let unsynced = watches.into_iter().filter(|(_, synced)| !synced);
+        unsynced
+            .map(|(what, _)| format!("{what} are not known yet"))
+            .collect()
+    }
+
+    /// Waits until everything is known that decisions need. Certificates are not among it: a cluster
+    /// may have no cert-manager.
+    pub async fn synced(&self, policies: bool) {
+        self.nodes.synced().await;
+        self.sets.synced().await;
+        self.services.synced().await;
+        self.configs.synced().await;
+        self.claims.synced().await;
+        self.jobs.synced().await;
+        self.pods.synced().await;
+        self.secrets.synced().await;
+        if policies {
+            self.policies.synced().await;
+        }
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn wake(queue: &Queue<Key>, namespace: &str, node: &str) {
+    if !node.is_empty() {
+        queue.add(Key {
+            namespace: namespace.to_owned(),
+            name: node.to_owned(),
+        });
+    }
+}
+
+impl Uses {
+    fn note(&mut self, key: &Key, node: Option<&SeiNode>) {
+        let Some(node) = node else { return };
+        for secret in secrets_of(key, node) {
+            self.secrets.entry(secret).or_default().insert(key.clone());
+        }
+        if let Some(claim) = claim_of(key, node) {
+            self.claims.entry(claim).or_default().insert(key.clone());
+        }
+        if peers::labels(node).next().is_some() {
+            self.seekers.insert(key.clone());
+        }
+    }
+
+    fn forget(&mut self, key: &Key, node: Option<&SeiNode>) {
+        let Some(node) = node else { return };
+        for secret in secrets_of(key, node) {
+            take(&mut self.secrets, &secret, key);
+        }
+        if let Some(claim) = claim_of(key, node) {
+            take(&mut self.claims, &claim, key);
+        }
+        self.seekers.remove(key);
+    }
+}
+
+fn take(of: &mut BTreeMap<Key, BTreeSet<Key>>, used: &Key, by: &Key) {
+    if let Some(users) = of.get_mut(used) {
+        users.remove(by);
+        if users.is_empty() {
+            of.remove(used);
+        }
+    }
+}
+
+/// Every Secret a node uses: of its certificate, whether or not it asks for one, and of its keys.
+fn secrets_of(key: &Key, node: &SeiNode) -> BTreeSet<Key> {
+    let tls = node.spec.sidecar.as_ref().and_then(|it| it.tls.as_ref());
+    let named = tls.and_then(|tls| tls.secret_name.clone());
+    let keys = node.spec.validator.iter().flat_map(|it| it.key_secrets());
+    [names::certificate(&key.name)]
+        .into_iter()
+        .chain(named)
+        .chain(keys.map(|(_, secret)| secret.to_owned()))
+        .map(|name| Key {
+            namespace: key.namespace.clone(),
+            name,
+        })
+        .collect()
+}
+
+fn claim_of(key: &Key, node: &SeiNode) -> Option<Key> {
+    Some(Key {
+        namespace: key.namespace.clone(),
+        name: node.spec.imported_claim()?.to_owned(),
+    })
+}
