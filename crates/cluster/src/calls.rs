@@ -1,0 +1,276 @@
+//! The calls a controller makes, each with a deadline, a name and a field manager.
+//!
+//! What is expected of a busy cluster is an answer, not an error: an object that is not there, one
+//! that exists already, one that is gone. What to call, and when, is the controller's; whether an
+//! apply is needed at all is decided by [`owned`](crate::owned) without a call.
+
+use crate::client::within;
+use crate::error::Error;
+use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use keelson_api::names::FieldManager;
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions,
+    PropagationPolicy,
+};
+use kube::{Api, Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::fmt::Debug;
+use std::time::Duration;
+
+/// How long a call may take. Reconciles wait for calls, so this is short; a write that takes longer
+/// may still happen, and the next look shows it.
+pub const DEADLINE: Duration = Duration::from_secs(10);
+
+/// What the calls ask of a type: an object with a namespace that can be read.
+pub trait Object:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug
+{
+}
+
+impl<K> Object for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug
+{
+}
+
+/// Which object a delete is about, beyond its name. Where it is another, that is a conflict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Only {
+    /// Only the object with this uid, not a later one of the same name.
+    pub uid: Option<String>,
+    /// Only as it was when it had this resource version.
+    pub version: Option<String>,
+}
+
+/// What becomes of the objects that an object owns when it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go afterwards.
+    Background,
+    /// They go first.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+impl From<Propagation> for PropagationPolicy {
+    fn from(how: Propagation) -> Self {
+        match how {
+            Propagation::Background => Self::Background,
+            Propagation::Foreground => Self::Foreground,
+            Propagation::Orphan => Self::Orphan,
+        }
+    }
+}
+
+/// A client whose calls have a deadline, and who writes under one name.
+#[derive(Clone)]
+pub struct Calls {
+    client: Client,
+    manager: FieldManager,
+}
+
+impl Calls {
+    /// Calls through this client, with writes under the name of this field manager.
+    pub fn new(client: Client, manager: FieldManager) -> Self {
+        Self { client, manager }
+    }
+
+    /// The client, for watches.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The name writes are made under.
+    pub fn manager(&self) -> FieldManager {
+        self.manager
+    }
+
+    /// Reads an object; none where there is none.
+    pub async fn get<K: Object>(&self, namespace: &str, name: &str) -> Result<Option<K>, Error> {
+        let api = self.api::<K>(namespace);
+        let doing = doing::<K>("reading", namespace, name);
+        within(doing, DEADLINE, api.get_opt(name)).await
+    }
+
+    /// Server-side apply, forced: afterwards the fields of `object` are as it says and ours. Gives
+    /// the object as it is now.
+    pub async fn apply<K: Object + Serialize>(&self, object: &K) -> Result<K, Error> {
+        let wanted = value(object, || format!("applying a {}", K::kind(&())))?;
+        let (namespace, name) = place(&wanted, &K::kind(&()))?;
+        let api = self.api::<K>(&namespace);
+        let doing = doing::<K>("applying", &namespace, &name);
+        let (how, patch) = (self.forced(), Patch::Apply(&wanted));
+        within(doing, DEADLINE, api.patch(&name, &how, &patch)).await
+    }
+
+    /// [`apply`](Self::apply) for an object whose type this program only writes down, such as a
+    /// Certificate: where it goes is said by `resource`.
+    pub async fn apply_as(
+        &self,
+        resource: &ApiResource,
+        object: &impl Serialize,
+    ) -> Result<DynamicObject, Error> {
+        let wanted = value(object, || format!("applying a {}", resource.kind))?;
+        let (namespace, name) = place(&wanted, &resource.kind)?;
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), &namespace, resource);
+        let doing = format!("applying {} {namespace}/{name}", resource.kind);
+        let (how, patch) = (self.forced(), Patch::Apply(&wanted));
+        within(doing, DEADLINE, api.patch(&name, &how, &patch)).await
+    }
+
+    /// Creates an object; none where one of its name exists already.
+    pub async fn create<K: Object + Serialize>(&self, object: &K) -> Result<Option<K>, Error> {
+        let (namespace, name) = (
+            object.meta().namespace.as_deref().unwrap_or_default(),
+            object.meta().name.as_deref().unwrap_or_default(),
+        );
+        let api = self.api::<K>(namespace);
+        let how = PostParams {
+            dry_run: false,
+            field_manager: Some(self.manager.to_string()),
+        };
+        let create = async {
+            match api.create(&how, object).await {
+                Ok(created) => Ok(Some(created)),
+                Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(None),
+                Err(error) => Err(error),
+            }
+        };
+        within(doing::<K>("creating", namespace, name), DEADLINE, create).await
+    }
+
+    /// A merge patch; none where the object is gone.
+    pub async fn merge<K: Object>(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Option<K>, Error> {
+        let api = self.api::<K>(namespace);
+        let (how, patch) = (self.plain(), Patch::Merge(patch));
+        let call = async { unless_gone(api.patch(name, &how, &patch).await) };
+        within(doing::<K>("patching", namespace, name), DEADLINE, call).await
+    }
+
+    /// A merge patch of the status; none where the object is gone. With `metadata.resourceVersion`
+    /// in the patch it is written only over that version, otherwise it is a conflict.
+    pub async fn merge_status<K: Object>(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Option<K>, Error> {
+        let api = self.api::<K>(namespace);
+        let (how, patch) = (self.plain(), Patch::Merge(patch));
+        let call = async { unless_gone(api.patch_status(name, &how, &patch).await) };
+        let doing = doing::<K>("writing the status of", namespace, name);
+        within(doing, DEADLINE, call).await
+    }
+
+    /// Deletes an object; false where it is already gone.
+    pub async fn delete<K: Object>(
+        &self,
+        namespace: &str,
+        name: &str,
+        only: Only,
+        how: Propagation,
+    ) -> Result<bool, Error> {
+        let api = self.api::<K>(namespace);
+        let how = DeleteParams {
+            propagation_policy: Some(how.into()),
+            preconditions: Some(Preconditions {
+                resource_version: only.version,
+                uid: only.uid,
+            }),
+            ..DeleteParams::default()
+        };
+        let call = async { unless_gone(api.delete(name, &how).await) };
+        let gone = within(doing::<K>("deleting", namespace, name), DEADLINE, call).await?;
+        Ok(gone.is_some())
+    }
+
+    /// A token of a ServiceAccount for these audiences, and when it ends. The server may grant
+    /// another lifetime than was asked for.
+    pub async fn token(
+        &self,
+        namespace: &str,
+        service_account: &str,
+        audiences: &[String],
+        seconds: i64,
+    ) -> Result<(String, Timestamp), Error> {
+        let api = self.api::<ServiceAccount>(namespace);
+        let request = TokenRequest {
+            spec: TokenRequestSpec {
+                audiences: audiences.to_vec(),
+                expiration_seconds: Some(seconds),
+                bound_object_ref: None,
+            },
+            ..TokenRequest::default()
+        };
+        let doing = format!("asking for a token of ServiceAccount {namespace}/{service_account}");
+        let how = PostParams::default();
+        let call = api.create_token_request(service_account, &how, &request);
+        match within(&doing, DEADLINE, call).await?.status {
+            Some(status) => Ok((status.token, status.expiration_timestamp.0)),
+            None => Err(Error::Malformed {
+                doing,
+                reason: "the answer has no token in it".to_owned(),
+            }),
+        }
+    }
+
+    fn api<K: Object>(&self, namespace: &str) -> Api<K> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    fn forced(&self) -> PatchParams {
+        PatchParams::apply(self.manager.as_str()).force()
+    }
+
+    fn plain(&self) -> PatchParams {
+        PatchParams {
+            field_manager: Some(self.manager.to_string()),
+            ..PatchParams::default()
+        }
+    }
+}
+
+fn doing<K: Object>(what: &str, namespace: &str, name: &str) -> String {
+    format!("{what} {} {namespace}/{name}", K::kind(&()))
+}
+
+fn unless_gone<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn value(object: &impl Serialize, doing: impl Fn() -> String) -> Result<Value, Error> {
+    serde_json::to_value(object).map_err(|error| Error::Malformed {
+        doing: doing(),
+        reason: format!("it is no JSON: {error}"),
+    })
+}
+
+/// Namespace and name of an object to be applied.
+fn place(wanted: &Value, kind: &str) -> Result<(String, String), Error> {
+    let of = |field: &str| match wanted["metadata"][field].as_str() {
+        Some(text) if !text.is_empty() => Ok(text.to_owned()),
+        _ => Err(Error::Malformed {
+            doing: format!("applying a {kind}"),
+            reason: format!("metadata.{field} is missing"),
+        }),
+    };
+    Ok((of("namespace")?, of("name")?))
+}

@@ -1,0 +1,212 @@
+//! A watch that keeps a projection of each object, and nothing else of it.
+//!
+//! A [`Mirror`] is what a controller reads instead of asking: filled and kept by
+//! [`Mirror::follow`], corrected at once by the answers to the controller's own writes. Which state
+//! of an object counts is decided in [`view`], how a watch is kept alive in [`follow`]. What a
+//! change means, and what is worth keeping of an object, is the controller's.
+
+mod follow;
+mod view;
+
+use kube::runtime::watcher;
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+use std::fmt::{self, Debug, Display};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use view::View;
+
+/// How long a watch may be out of order before readiness says so.
+const STALE: Duration = Duration::from_secs(150);
+
+/// Which object: its namespace (empty for objects without) and its name.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Key {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl Key {
+    /// The key of an object.
+    pub fn of(object: &impl Resource) -> Self {
+        let meta = object.meta();
+        Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.namespace.as_str() {
+            "" => f.write_str(&self.name),
+            namespace => write!(f, "{namespace}/{}", self.name),
+        }
+    }
+}
+
+/// What is known of all objects of a type. Clones share it.
+pub struct Mirror<V> {
+    inner: Arc<Inner<V>>,
+}
+
+struct Inner<V> {
+    what: &'static str,
+    view: Mutex<View<V>>,
+    synced: watch::Sender<bool>,
+    health: Mutex<Health>,
+}
+
+/// How the watch does.
+struct Health {
+    good: Instant,
+    trouble: Option<String>,
+}
+
+impl<V> Clone for Mirror<V> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+        }
+    }
+}
+
+impl<V: Send + Sync + 'static> Mirror<V> {
+    /// An empty mirror; `what` names the objects in sentences, in the plural.
+    pub fn new(what: &'static str) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                what,
+                view: Mutex::new(View::default()),
+                synced: watch::Sender::new(false),
+                health: Mutex::new(Health {
+                    good: Instant::now(),
+                    trouble: None,
+                }),
+            }),
+        }
+    }
+
+    /// What the objects are called.
+    pub fn what(&self) -> &'static str {
+        self.inner.what
+    }
+
+    /// What is known of an object.
+    pub fn get(&self, key: &Key) -> Option<Arc<V>> {
+        self.view().get(key)
+    }
+
+    /// Everything that is known, in no order.
+    pub fn all(&self) -> Vec<(Key, Arc<V>)> {
+        self.view().all()
+    }
+
+    /// How many objects are known.
+    pub fn len(&self) -> usize {
+        self.view().len()
+    }
+
+    /// Whether no object is known.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The answer to a write of our own: known from now on, and not undone by an event about an
+    /// older state.
+    pub fn note(&self, key: Key, version: &str, value: V) {
+        self.view().note(key, version, value);
+    }
+
+    /// A delete of our own that left nothing: not known any more, and not brought back by an event
+    /// about a state that we had seen.
+    pub fn gone(&self, key: &Key) {
+        self.view().gone(key);
+    }
+
+    /// Whether the first list was complete once.
+    pub fn is_synced(&self) -> bool {
+        *self.inner.synced.borrow()
+    }
+
+    /// Waits until the first list is complete.
+    pub async fn synced(&self) {
+        let mut synced = self.inner.synced.subscribe();
+        // The sender is in `self`, so it is not closed while we wait.
+        let _ = synced.wait_for(|synced| *synced).await;
+    }
+
+    /// How long ago the watch last was known to be good: an event, a bookmark, a page of a list.
+    pub fn last_event(&self) -> Duration {
+        self.health().good.elapsed()
+    }
+
+    /// Whether what is known can be relied on; otherwise a sentence that names the watch and what
+    /// it last ran into.
+    pub fn readiness(&self) -> Result<(), String> {
+        let health = self.health();
+        let (synced, quiet) = (self.is_synced(), health.good.elapsed());
+        if synced && quiet <= STALE {
+            return Ok(());
+        }
+        let what = self.inner.what;
+        let state = match synced {
+            false => format!("the watch of {what} has not listed everything yet"),
+            true => {
+                let seconds = quiet.as_secs();
+                format!("the watch of {what} has been out of order for {seconds} s")
+            }
+        };
+        Err(match &health.trouble {
+            Some(trouble) => format!("{state}: {trouble}"),
+            None => state,
+        })
+    }
+
+    /// Watches for ever: lists everything, then keeps up with changes; whatever breaks is tried
+    /// again. `keep` says what to keep of an object, or that it is none of ours; `changed` is told
+    /// of every change, with what it was told before and what is there now. Objects that vanished
+    /// while the watch was down are told of too.
+    ///
+    /// Of `config` the selectors, the page size and the timeout are used; lists are streamed where
+    /// the server can.
+    pub async fn follow<K>(
+        self,
+        api: Api<K>,
+        config: watcher::Config,
+        keep: impl Fn(K) -> Option<V> + Send,
+        changed: impl Fn(&Key, Option<&V>, Option<&V>) + Send,
+    ) where
+        K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        follow::Follow::new(self, api, config, keep, changed)
+            .run()
+            .await;
+    }
+
+    fn view(&self) -> MutexGuard<'_, View<V>> {
+        let view = &self.inner.view;
+        view.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn health(&self) -> MutexGuard<'_, Health> {
+        let health = &self.inner.health;
+        health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_good(&self) {
+        let mut health = self.health();
+        health.good = Instant::now();
+        health.trouble = None;
+    }
+
+    fn is_in_trouble(&self, trouble: String) {
+        tracing::warn!(watch = self.inner.what, "Watch failed: {trouble}");
+        self.health().trouble = Some(trouble);
+    }
+}

@@ -1,0 +1,98 @@
+//! Which key is looked at when. Pure: time is told, nothing waits.
+//!
+//! A key is ready, or being looked at, or neither; beside that it may have one time at which it
+//! becomes ready. A key that becomes ready while it is looked at is ready again afterwards.
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::hash::Hash;
+use tokio::time::Instant;
+
+/// The keys and where each of them is.
+#[derive(Debug)]
+pub(super) struct Schedule<K> {
+    /// In the order they became ready; each once.
+    ready: VecDeque<K>,
+    is_ready: HashSet<K>,
+    /// Being looked at, and whether to look once more afterwards.
+    working: HashMap<K, bool>,
+    /// The earliest time asked for, for each key that has one; and the same by time.
+    due: HashMap<K, Instant>,
+    by_time: BTreeSet<(Instant, K)>,
+}
+
+impl<K> Default for Schedule<K> {
+    fn default() -> Self {
+        Self {
+            ready: VecDeque::new(),
+            is_ready: HashSet::new(),
+            working: HashMap::new(),
+            due: HashMap::new(),
+            by_time: BTreeSet::new(),
+        }
+    }
+}
+
+impl<K: Clone + Eq + Hash + Ord> Schedule<K> {
+    pub(super) fn add(&mut self, key: K) {
+        if let Some(again) = self.working.get_mut(&key) {
+            *again = true;
+        } else if self.is_ready.insert(key.clone()) {
+            self.ready.push_back(key);
+        }
+    }
+
+    pub(super) fn add_at(&mut self, key: K, at: Instant) {
+        if let Some(known) = self.due.get(&key) {
+            if *known <= at {
+                return;
+            }
+            self.by_time.remove(&(*known, key.clone()));
+        }
+        self.due.insert(key.clone(), at);
+        self.by_time.insert((at, key));
+    }
+
+    /// The next key to look at, if one is ready.
+    pub(super) fn take(&mut self, now: Instant) -> Option<K> {
+        while self.by_time.first().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, key)) = self.by_time.pop_first() {
+                self.due.remove(&key);
+                self.add(key);
+            }
+        }
+        let key = self.ready.pop_front()?;
+        self.is_ready.remove(&key);
+        self.working.insert(key.clone(), false);
+        Some(key)
+    }
+
+    /// A look has ended, and wants another at this time.
+    pub(super) fn done(&mut self, key: K, again_at: Option<Instant>) {
+        let again = self.working.remove(&key).unwrap_or(false);
+        if let Some(at) = again_at {
+            self.add_at(key.clone(), at);
+        }
+        if again {
+            self.add(key);
+        }
+    }
+
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn ready(&self, now: Instant) -> usize {
+        let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
+        let more = due.filter(|(_, key)| !self.is_ready.contains(key));
+        self.ready.len() + more.count()
+    }
+
+    pub(super) fn waiting(&self, now: Instant) -> usize {
+        let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
+        self.by_time.len() - due.count()
+    }
+
+    pub(super) fn working(&self) -> usize {
+        self.working.len()
+    }
+}
