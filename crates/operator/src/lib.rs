@@ -3,3 +3,6 @@
 //! A reconcile is five verbs: observe, validate, plan, act, report. What to do is decided in `plan`,
 //! what objects look like in `render`; here is what looks at the cluster and the sidecars, does one
 //! task at a time and says what came of it.
+
+pub mod certificate;
+pub mod sidecar;

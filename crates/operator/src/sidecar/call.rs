@@ -1,0 +1,182 @@
+//! One call: with a token or without, on a connection that waits or a new one, within its deadline.
+//!
+//! A request is sent once. It is sent again, on a new connection, only where the kept one turned out
+//! to be dead before a byte was written, or where asking twice changes nothing.
+
+use http::{HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+use tokio::time::timeout;
+
+use super::connection::{Connection, Unsent};
+use super::error::{CallError, chain, verdict};
+use super::token::Token;
+use super::{Audience, Sidecars, Transport, Whom};
+
+/// No answer of a sidecar is near this.
+const LARGEST_ANSWER: usize = 1 << 20;
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// What is being done, for the sentence that says it took too long.
+    pub(super) what: &'static str,
+    /// How long it may take, once there is a token.
+    pub(super) after: Duration,
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) body: Bytes,
+}
+
+impl Call {
+    pub(super) fn get(what: &'static str, after: Duration, path: &str) -> Self {
+        Self {
+            what,
+            after,
+            method: Method::GET,
+            path: path.to_owned(),
+            body: Bytes::new(),
+        }
+    }
+
+    fn request(
+        &self,
+        whom: &Whom,
+        token: Option<&Token>,
+    ) -> Result<Request<Full<Bytes>>, CallError> {
+        let mut request = Request::builder()
+            .method(self.method.clone())
+            .uri(&self.path)
+            .header(header::HOST, whom.host());
+        if !self.body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        if let Some(token) = token {
+            request = request.header(header::AUTHORIZATION, bearer(token)?);
+        }
+        request
+            .body(Full::new(self.body.clone()))
+            .map_err(|error| CallError::Garbled(format!("no request can be made: {error}")))
+    }
+}
+
+fn bearer(token: &Token) -> Result<HeaderValue, CallError> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", token.secret()))
+        .map_err(|_| super::NoToken::Unusable)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    body: Bytes,
+}
+
+impl Answer {
+    /// Whether what was asked for was done.
+    pub(super) fn accepted(&self) -> Result<(), CallError> {
+        verdict(self.status, &self.body)
+    }
+
+    /// The body, as what it has to be.
+    pub(super) fn read<T: DeserializeOwned>(&self, expected: &str) -> Result<T, CallError> {
+        serde_json::from_slice(&self.body).map_err(|_| self.garbled(expected))
+    }
+
+    /// What was expected is not what came. The body is not repeated: it may hold parameters.
+    pub(super) fn garbled(&self, expected: &str) -> CallError {
+        CallError::Garbled(format!(
+            "{} bytes with status {} are not {expected}",
+            self.body.len(),
+            self.status.as_u16(),
+        ))
+    }
+}
+
+impl Sidecars {
+    /// Asks with a token. One that is not accepted is not used again.
+    pub(super) async fn authorized(
+        &self,
+        whom: &Whom,
+        over: &Transport,
+        audience: Audience,
+        call: &Call,
+    ) -> Result<Answer, CallError> {
+        let (namespace, node) = (&whom.namespace, &whom.node);
+        // The address first: no token is asked for a pod that cannot be called.
+        self.address(whom)?;
+        let token = self.tokens.token(namespace, node, audience).await?;
+        let answer = self.answer(whom, over, call, Some(&token)).await?;
+        if answer.status == StatusCode::UNAUTHORIZED {
+            self.tokens.drop_token(namespace, node, audience, &token);
+        }
+        Ok(answer)
+    }
+
+    /// Asks, within the call's deadline.
+    pub(super) async fn answer(
+        &self,
+        whom: &Whom,
+        over: &Transport,
+        call: &Call,
+        token: Option<&Token>,
+    ) -> Result<Answer, CallError> {
+        let late = CallError::Deadline {
+            what: call.what,
+            after: call.after,
+        };
+        let asked = Box::pin(self.asked(whom, over, call, token));
+        let (answer, mut connection) = timeout(call.after, asked).await.unwrap_or(Err(late))?;
+        if connection.settles().await {
+            self.pool.put(&whom.pod_uid, over, connection);
+        }
+        Ok(answer)
+    }
+
+    async fn asked(
+        &self,
+        whom: &Whom,
+        over: &Transport,
+        call: &Call,
+        token: Option<&Token>,
+    ) -> Result<(Answer, Connection), CallError> {
+        let address = self.address(whom)?;
+        if let Some(mut kept) = self.pool.take(&whom.pod_uid, over) {
+            match kept.send(call.request(whom, token)?).await {
+                Ok(answer) => return Ok((whole(answer).await?, kept)),
+                Err(Unsent::Nothing) => {}
+                Err(Unsent::Perhaps(_)) if call.method == Method::GET => {}
+                Err(Unsent::Perhaps(error)) => return Err(error),
+            }
+        }
+        let mut new = Connection::open(address, &whom.name(), over).await?;
+        match new.send(call.request(whom, token)?).await {
+            Ok(answer) => Ok((whole(answer).await?, new)),
+            Err(Unsent::Perhaps(error)) => Err(error),
+            Err(Unsent::Nothing) => {
+                let why = "it closed a new connection at once";
+                Err(CallError::Unreachable(why.to_owned()))
+            }
+        }
+    }
+}
+
+async fn whole(answer: http::Response<Incoming>) -> Result<Answer, CallError> {
+    let (parts, body) = answer.into_parts();
+    let body = Limited::new(body, LARGEST_ANSWER).collect().await;
+    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
+        true => CallError::Garbled(format!("it is larger than {LARGEST_ANSWER} bytes")),
+        false => {
+            let why = chain(error.as_ref());
+            CallError::Unreachable(format!("the answer did not arrive in full: {why}"))
+        }
+    })?;
+    Ok(Answer {
+        status: parts.status,
+        body: body.to_bytes(),
+    })
+}

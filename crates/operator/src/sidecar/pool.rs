@@ -1,0 +1,106 @@
+//! Connections that wait for the next call: at most one for each pod and transport.
+//!
+//! The lock is held for a look into a map and never while anything is awaited. A connection that was
+//! verified is judged again by the pins of the call that takes it: what they trust may have changed.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+use super::Transport;
+use super::connection::Connection;
+use super::sweep::Sweep;
+
+/// How long a connection waits for a call.
+const IDLE: Duration = Duration::from_secs(90);
+/// How many pods connections are kept to.
+const PODS: usize = 20_000;
+
+/// The connections that wait.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    pods: HashMap<String, Waiting>,
+    sweep: Sweep,
+}
+
+/// The connections to one pod.
+#[derive(Debug, Default)]
+struct Waiting {
+    plaintext: Option<Idle>,
+    tls: Option<Idle>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+impl Idle {
+    fn usable(&self, now: Instant) -> bool {
+        now < self.since + IDLE && !self.connection.is_closed()
+    }
+}
+
+impl Waiting {
+    fn over(&mut self, over: &Transport) -> &mut Option<Idle> {
+        match over {
+            Transport::Plaintext => &mut self.plaintext,
+            Transport::Tls(_) => &mut self.tls,
+        }
+    }
+
+    /// Lets go of what is of no use, and says whether anything is left.
+    fn sweep(&mut self, now: Instant) -> bool {
+        for idle in [&mut self.plaintext, &mut self.tls] {
+            idle.take_if(|it| !it.usable(now));
+        }
+        self.plaintext.is_some() || self.tls.is_some()
+    }
+}
+
+impl Pool {
+    /// A connection to this pod that can be used, if one waits.
+    pub(super) fn take(&self, pod_uid: &str, over: &Transport) -> Option<Connection> {
+        let idle = self.kept().pods.get_mut(pod_uid)?.over(over).take()?;
+        (idle.usable(Instant::now()) && idle.connection.is_trusted(over)).then_some(idle.connection)
+    }
+
+    /// Keeps a connection; the one that waited before is closed.
+    pub(super) fn put(&self, pod_uid: &str, over: &Transport, connection: Connection) {
+        let now = Instant::now();
+        let mut kept = self.kept();
+        if kept.sweep.due(now) {
+            kept.pods.retain(|_, waiting| waiting.sweep(now));
+        }
+        if kept.pods.len() >= PODS && !kept.pods.contains_key(pod_uid) {
+            return;
+        }
+        let waiting = kept.pods.entry(pod_uid.to_owned()).or_default();
+        *waiting.over(over) = Some(Idle {
+            connection,
+            since: now,
+        });
+    }
+
+    pub(super) fn forget(&self, pod_uid: &str) {
+        self.kept().pods.remove(pod_uid);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        let kept = self.kept();
+        let idle = kept.pods.values();
+        idle.map(|it| usize::from(it.plaintext.is_some()) + usize::from(it.tls.is_some()))
+            .sum()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
