@@ -266,8 +266,8 @@ impl Tokens for Requested {
         node: &'a str,
         audience: Audience,
     ) -> BoxFuture<'a, Result<Token, NoToken>> {
-        let asked = self.asked((namespace.to_owned(), node.to_owned(), audience));
-        async move { Ok(asked.await?.token.clone()) }.boxed()
+        let key = (namespace.to_owned(), node.to_owned(), audience);
+        async move { Ok(self.asked(key).await?.token.clone()) }.boxed()
     }
 
     fn drop_token(&self, namespace: &str, node: &str, audience: Audience, token: &Token) {
