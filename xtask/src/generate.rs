@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 mod crds;
 mod openapi;
 mod pages;
+mod roles;
 
 /// What to run when a file is not current.
 const COMMAND: &str = "make generate";
@@ -25,6 +26,7 @@ fn files() -> Result<Vec<Generated>> {
     let mut files = crds::files()?;
     files.extend(openapi::files()?);
     files.extend(pages::files());
+    files.extend(roles::files());
     Ok(files)
 }
 

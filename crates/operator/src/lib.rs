@@ -5,4 +5,11 @@
 //! task at a time and says what came of it.
 
 pub mod certificate;
+pub mod claim;
+mod digest;
+pub mod flaw;
+pub mod key;
+pub mod platform;
+pub mod quantity;
+pub mod rights;
 pub mod sidecar;

@@ -35,6 +35,7 @@ pub use fingerprint::{fingerprint, of_parts};
 pub use host::Host;
 pub use intent::{Applied, ApplyError, Intent, apply, check_intent};
 pub use mode::{Mode, UnknownMode};
+pub use nearest::nearest;
 pub use overrides::{BadOverride, BadOverrides, snapshot_generation};
 pub use patch::{BadPatch, patch, patch_files};
 pub use peers::{StateSync, persistent_peers, state_sync_patch, witness_candidates};

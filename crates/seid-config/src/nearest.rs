@@ -2,7 +2,7 @@
 
 /// The candidate that takes the fewest changes, unless they are most of it. How words are joined
 /// (`-`, `_`) and case do not count; a key named by its last words alone is found too.
-pub(crate) fn nearest<'a>(key: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(key: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let key = plain(key);
     if key.is_empty() {
         return None;

@@ -3,8 +3,14 @@
 use super::Generated;
 
 pub(super) fn files() -> Vec<Generated> {
-    vec![Generated {
-        path: "docs/proxy-flags.md".into(),
-        text: keelson_proxy::flags::page(),
-    }]
+    vec![
+        Generated {
+            path: "docs/platform-settings.md".into(),
+            text: keelson_operator::platform::page(),
+        },
+        Generated {
+            path: "docs/proxy-flags.md".into(),
+            text: keelson_proxy::flags::page(),
+        },
+    ]
 }

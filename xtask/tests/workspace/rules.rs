@@ -147,11 +147,13 @@ const TABLE: &[Row] = &[
         may_use: &[],
         never: &["kube"],
     },
+    // The operator's roles and settings are tables of its own, and written out from them.
     Row {
         name: "xtask",
         may_use: &[
             API,
             "keelson-cluster",
+            "keelson-operator",
             "keelson-plan",
             "keelson-proxy",
             "keelson-render",
