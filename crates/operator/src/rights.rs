@@ -5,7 +5,10 @@
 //! roles cannot say (which pods, which Secrets) is in `deploy/operator/policies.yaml`. Asking is for
 //! `cluster`.
 
+mod binding;
 mod table;
+
+pub use binding::proxy_binding;
 
 /// The namespace of the install.
 pub const NAMESPACE: &str = "keelson-system";
