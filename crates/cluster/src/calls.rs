@@ -161,6 +161,20 @@ impl Calls {
         within(doing::<K>("patching", namespace, name), DEADLINE, call).await
     }
 
+    /// A strategic merge patch, which changes single entries of a list by their names; none where the
+    /// object is gone.
+    pub async fn strategic<K: Object>(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: &Value,
+    ) -> Result<Option<K>, Error> {
+        let api = self.api::<K>(namespace);
+        let (how, patch) = (self.plain(), Patch::Strategic(patch));
+        let call = async { unless_gone(api.patch(name, &how, &patch).await) };
+        within(doing::<K>("patching", namespace, name), DEADLINE, call).await
+    }
+
     /// A merge patch of the status; none where the object is gone. With `metadata.resourceVersion`
     /// in the patch it is written only over that version, otherwise it is a conflict.
     pub async fn merge_status<K: Object>(
@@ -185,17 +199,25 @@ impl Calls {
         how: Propagation,
     ) -> Result<bool, Error> {
         let api = self.api::<K>(namespace);
-        let how = DeleteParams {
-            propagation_policy: Some(how.into()),
-            preconditions: Some(Preconditions {
-                resource_version: only.version,
-                uid: only.uid,
-            }),
-            ..DeleteParams::default()
-        };
+        let how = deletion(only, how);
         let call = async { unless_gone(api.delete(name, &how).await) };
         let gone = within(doing::<K>("deleting", namespace, name), DEADLINE, call).await?;
         Ok(gone.is_some())
+    }
+
+    /// [`delete`](Self::delete) for an object whose type this program only writes down.
+    pub async fn delete_as(
+        &self,
+        resource: &ApiResource,
+        namespace: &str,
+        name: &str,
+        only: Only,
+    ) -> Result<bool, Error> {
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, resource);
+        let how = deletion(only, Propagation::Background);
+        let call = async { unless_gone(api.delete(name, &how).await) };
+        let doing = format!("deleting {} {namespace}/{name}", resource.kind);
+        Ok(within(doing, DEADLINE, call).await?.is_some())
     }
 
     /// A token of a ServiceAccount for these audiences, and when it ends. The server may grant
@@ -241,6 +263,17 @@ impl Calls {
             field_manager: Some(self.manager.to_string()),
             ..PatchParams::default()
         }
+    }
+}
+
+fn deletion(only: Only, how: Propagation) -> DeleteParams {
+    DeleteParams {
+        propagation_policy: Some(how.into()),
+        preconditions: Some(Preconditions {
+            resource_version: only.version,
+            uid: only.uid,
+        }),
+        ..DeleteParams::default()
     }
 }
 

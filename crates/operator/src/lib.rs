@@ -9,6 +9,7 @@ pub mod claim;
 mod digest;
 pub mod flaw;
 pub mod key;
+pub mod node;
 pub mod platform;
 pub mod quantity;
 pub mod rights;

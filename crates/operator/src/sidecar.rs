@@ -154,7 +154,18 @@ impl Sidecars {
         task: &Task,
     ) -> Result<(), CallError> {
         let request = TaskRequest::new(Some(id.to_string()), task);
-        let body = serde_json::to_vec(&request)
+        self.request(whom, over, audience, &request).await
+    }
+
+    /// The same for a task that is not one of [`Task`].
+    pub async fn request(
+        &self,
+        whom: &Whom,
+        over: &Transport,
+        audience: Audience,
+        request: &TaskRequest,
+    ) -> Result<(), CallError> {
+        let body = serde_json::to_vec(request)
             .map_err(|error| CallError::Garbled(format!("the task is no JSON: {error}")))?;
         let call = Call {
             what: "submitting a task to the sidecar",
@@ -167,9 +178,9 @@ impl Sidecars {
         answer.accepted()?;
         let submitted: TaskSubmitResponse = answer.read("the id of a task")?;
         match submitted.task_id() {
-            Ok(said) if Uuid::parse_str(said) == Ok(id) => Ok(()),
+            Ok(said) if request.id.as_deref().is_none_or(|id| id == said) => Ok(()),
             Ok(other) => Err(CallError::Garbled(format!(
-                "the sidecar took task {id} for {other}"
+                "the sidecar took another task for {other}"
             ))),
             Err(bad) => Err(CallError::Garbled(bad.to_string())),
         }

@@ -20,9 +20,10 @@ use keelson_wire::params::PeerSource;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::made::Made;
+use super::made::{Demand, Made};
 use super::peers;
 use crate::digest::digest;
+use crate::platform::Settings;
 
 /// An object as it shall be.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,8 +59,8 @@ pub struct WantedConfig {
 pub struct Desired {
     /// What its plans serve.
     pub target: Target,
-    /// What its pod is made of.
-    pub made: Made,
+    /// The pod it shall have.
+    pub demand: Demand,
     /// The StatefulSet.
     pub stateful_set: Value,
     /// The Service.
@@ -76,7 +77,6 @@ pub struct Desired {
     pub intent: Intent,
     /// Where peers are found.
     pub peers: Vec<PeerSource>,
-    secret: Option<String>,
     /// Hosts found by label.
     pub resolved_peers: Vec<String>,
 }
@@ -85,22 +85,29 @@ impl Desired {
     /// Works out what a node asks for. `resolved` are the hosts its labels found.
     pub fn of(
         node: &SeiNode,
-        platform: &Platform,
+        settings: &Settings,
         resolved: Vec<String>,
         applied: Option<&Applied>,
     ) -> Result<Self, Unrenderable> {
+        let platform = &settings.render;
         let read = Node::read(node)?;
         let set = stateful_set::stateful_set(&read, platform)?;
         let template = set.spec.as_ref().map(|spec| &spec.template);
         let metadata = template.and_then(|it| it.metadata.clone());
         let pod = template.and_then(|it| it.spec.clone());
         let made = Made::read(&metadata.unwrap_or_default(), &pod.unwrap_or_default());
+        let demand = Demand {
+            made,
+            asks_image: asks_image(node),
+            tls_secret: tls::wanted(&read).then(|| tls::secret(&read)),
+            rolls_outdated: settings.rolls_outdated,
+        };
         let intent = intent(&read);
         let peers = peers::sources(&node.spec.peers, &resolved);
         let config = config(node, platform)?;
         let network_policy = network_policy::network_policy(&read, platform);
         let target = Target {
-            pod: made.seen_from(&made, asks_image(node), wanted_secret(&read).as_deref()),
+            pod: demand.made.seen_from(&demand),
             tls: wanted_tls(&read),
             proxy_policy: config.plaintext.clone(),
             settings: intent.fingerprint(),
@@ -112,7 +119,7 @@ impl Desired {
         };
         Ok(Self {
             target,
-            made,
+            demand,
             stateful_set: serde_json::to_value(&set).unwrap_or_default(),
             service: Wanted::new(&service::service(&read)),
             config,
@@ -121,29 +128,15 @@ impl Desired {
             claim: claim::claim(&read, platform),
             intent,
             peers,
-            secret: wanted_secret(&read),
             resolved_peers: resolved,
         })
     }
 }
 
-impl Desired {
-    /// The Secret a certificate is wanted from.
-    pub fn tls_secret(&self) -> Option<String> {
-        let wanted = self.target.tls.is_some();
-        self.secret.clone().filter(|_| wanted)
-    }
-}
-
 /// Whether a person asks for an image of the sidecar, rather than the platform.
-pub fn asks_image(node: &SeiNode) -> bool {
+fn asks_image(node: &SeiNode) -> bool {
     let sidecar = node.spec.sidecar.as_ref();
     sidecar.is_some_and(|sidecar| sidecar.image.is_some())
-}
-
-/// The Secret the spec wants a certificate from.
-pub fn wanted_secret(node: &Node<'_>) -> Option<String> {
-    tls::wanted(node).then(|| tls::secret(node))
 }
 
 fn wanted_tls(node: &Node<'_>) -> Option<Tls> {

@@ -133,6 +133,11 @@ fn ceremony(node: &SeiNode, task: Planned) -> Effect {
     }
 }
 
+/// Whether a task is about the process of this very pod, so that another pod needs it again.
+pub fn is_about_pod(task: Planned) -> bool {
+    matches!(task, Planned::MarkReady | Planned::RestartProcess)
+}
+
 /// The name of an effect: by the facts that require it.
 pub fn id(effect: &Effect, node_uid: &str, pod_uid: &str, plan: &Plan, entry: &Entry) -> Uuid {
     let facts = Facts {

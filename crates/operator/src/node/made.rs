@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use keelson_render::pod::{ASKED_LABELS, ASKED_RESOURCES, PROXY_CONFIG_HASH, TEMPLATE_HASH, volume};
 use serde_json::json;
 
-use super::quantity;
+use crate::quantity::Amount;
 use crate::digest::digest;
 
 /// Names of the containers.
@@ -63,6 +63,19 @@ pub struct Made {
     port: Option<i32>,
     volumes: BTreeMap<String, String>,
     passphrase: Option<(String, String)>,
+}
+
+/// The pod a node shall have, and what of it a person asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Demand {
+    /// What it is made of.
+    pub made: Made,
+    /// Whether a person asks for an image of the sidecar, rather than the platform.
+    pub asks_image: bool,
+    /// The Secret a certificate is wanted from.
+    pub tls_secret: Option<String>,
+    /// Whether a pod is replaced for an operator upgrade alone.
+    pub rolls_outdated: bool,
 }
 
 /// Volumes whose source a person chooses.
@@ -124,25 +137,26 @@ impl Made {
         self.volumes.get(volume::DATA).cloned()
     }
 
-    /// The pod as a plan compares it with the one asked for, which `want` is. `tls` is the Secret the
-    /// spec wants a certificate from.
-    pub fn seen_from(&self, want: &Self, asked_image: bool, tls: Option<&str>) -> keelson_plan::Pod {
+    /// The pod as a plan compares it with the one that is demanded.
+    pub fn seen_from(&self, demand: &Demand) -> keelson_plan::Pod {
+        let want = &demand.made;
         // Only what was made by today's template differs by an image alone.
         let comparable = self.template.is_some() && self.template == want.template;
         let or_wanted = |own: &String, wanted: &String| match comparable {
             true => own.clone(),
             false => wanted.clone(),
         };
-        let image = (!comparable && asked_image).then_some(self.sidecar_image.as_str());
+        let image = (!comparable && demand.asks_image).then_some(self.sidecar_image.as_str());
+        let template = self.template.as_deref().filter(|_| demand.rolls_outdated);
         keelson_plan::Pod {
             image: self.image.clone(),
             sidecar_image: or_wanted(&self.sidecar_image, &want.sidecar_image),
             proxy_image: or_wanted(&self.proxy_image, &want.proxy_image),
-            tls: match self.can_serve(tls) {
+            tls: match self.can_serve(demand.tls_secret.as_deref()) {
                 true => String::new(),
                 false => self.born_with(),
             },
-            rest: self.rest(want, image),
+            rest: self.rest(want, image, template),
             made_by: self.template.clone().unwrap_or_default(),
         }
     }
@@ -165,7 +179,7 @@ impl Made {
 
     /// Digest of what a person may change and only a new pod has. A label, a size or a hash that
     /// neither was asked for nor is counts for nothing.
-    fn rest(&self, want: &Self, image: Option<&str>) -> String {
+    fn rest(&self, want: &Self, image: Option<&str>, template: Option<&str>) -> String {
         let names = want.labels.keys().chain(&self.asked_labels);
         let labels: BTreeMap<&String, Option<&String>> =
             names.map(|name| (name, self.labels.get(name))).collect();
@@ -180,6 +194,7 @@ impl Made {
             "resources": asked.then_some(&self.resources),
             "proxyConfig": config,
             "sidecarImage": image,
+            "template": template,
         }))
     }
 }
@@ -220,7 +235,7 @@ fn resources(resources: Option<&ResourceRequirements>) -> String {
     };
     let amounts = |of: &Option<BTreeMap<String, _>>| -> BTreeMap<String, String> {
         let of = of.iter().flatten();
-        of.map(|(name, amount)| (name.clone(), quantity::canonical(amount)))
+        of.map(|(name, amount)| (name.clone(), format!("{:?}", Amount::of(amount))))
             .collect()
     };
     let limits = amounts(&resources.limits);

@@ -7,7 +7,7 @@ use keelson_api::node_status::{Applied, DataState};
 use keelson_plan::{Data, Observed, ProxyConfig, Running, Served, Stage, Tls};
 use keelson_render::names;
 
-use super::desired::{Desired, Wanted, asks_image};
+use super::desired::{Desired, Wanted};
 use super::made::Made;
 use super::seen::Plain;
 use super::sight::{Sight, served};
@@ -15,8 +15,8 @@ use crate::sidecar::Spoken;
 
 /// What is seen, as a plan understands it.
 pub fn observed(node: &SeiNode, desired: &Desired, sight: &Sight, applied: &Applied) -> Observed {
-    let secret = desired.tls_secret();
-    let seen = |made: &Made| made.seen_from(&desired.made, asks_image(node), secret.as_deref());
+    let seen = |made: &Made| made.seen_from(&desired.demand);
+    let runs = sight.pod.as_ref().is_some_and(|pod| pod.process.runs);
     Observed {
         volume: volume(node, desired, sight),
         data: data(applied),
@@ -32,7 +32,7 @@ pub fn observed(node: &SeiNode, desired: &Desired, sight: &Sight, applied: &Appl
         }),
         served: speaks(node, desired, sight, Stage::Node),
         settings: applied.settings.clone(),
-        process: applied.process_settings.clone(),
+        process: applied.process_settings.clone().filter(|_| runs),
         peers: applied.peers.clone(),
         approved: sight.approved.filter(|_| sight.pod.is_some()),
         bootstrap: sight.job.is_some()

@@ -152,7 +152,7 @@ impl Eyes {
     /// Looks at the node's objects again, which costs nothing.
     pub fn refresh(&self, key: &Key, desired: &Desired, sight: &mut Sight) {
         let world = &self.world;
-        let claim = desired.made.claim();
+        let claim = desired.demand.made.claim();
         sight.set = world.sets.get(&at(key, names::stateful_set(&key.name)));
         sight.service = world.services.get(&at(key, names::service(&key.name)));
         sight.config = world.configs.get(&at(key, names::proxy_config(&key.name)));

@@ -19,6 +19,7 @@ use super::{Act, Done, Problem, note};
 use crate::certificate::{self, Order, Unfit};
 use crate::node::observe;
 use crate::node::seen::Ordered;
+use crate::node::sight::at;
 use crate::node::world::certificate_resource;
 use crate::sidecar::Spoken;
 
@@ -158,6 +159,46 @@ impl Act<'_> {
         }
     }
 
+    /// Nudges the kubelet where a renewed certificate is there and not served yet. Says whether it is
+    /// so.
+    pub async fn nudge_renewal(&mut self) -> bool {
+        let held = self.sight.secret.as_ref().and_then(|it| it.as_ref().ok());
+        let waits = match (held, &self.sight.spoken, &self.desired.target.tls) {
+            (Some(held), Spoken::Tls(peer), Some(_)) => held.fingerprint != peer.leaf.fingerprint,
+            _ => false,
+        };
+        if waits && let Err(Problem(problem)) = self.nudge(Stage::Node).await {
+            tracing::info!(node = %self.key, "the kubelet was not nudged: {problem:?}");
+        }
+        waits
+    }
+
+    /// Has a certificate that could not be issued ordered once more: a new order is a new attempt,
+    /// which cert-manager otherwise makes after an hour.
+    pub async fn order_again(&self) -> Result<(), keelson_cluster::Error> {
+        let Some(seen) = &self.sight.certificate else {
+            return Ok(());
+        };
+        if !matches!(seen.order, Order::Failed(_)) {
+            return Ok(());
+        }
+        self.delete_order(&seen.plain.identity.uid).await
+    }
+
+    async fn delete_order(&self, uid: &str) -> Result<(), keelson_cluster::Error> {
+        let name = names::certificate(&self.key.name);
+        let only = Only {
+            uid: Some(uid.to_owned()),
+            version: None,
+        };
+        let (resource, namespace) = (certificate_resource(), &self.key.namespace);
+        self.calls
+            .delete_as(&resource, namespace, &name, only)
+            .await?;
+        self.world.certificates.gone(&at(self.key, name));
+        Ok(())
+    }
+
     async fn annotate(&self, pod: &str, uid: &str, annotation: Annotation) -> Done {
         let now = jiff::Timestamp::now().to_string();
         let patch = json!({ "metadata": {
@@ -174,17 +215,7 @@ impl Act<'_> {
     pub(super) async fn delete_certificate(&self) -> Done {
         let name = names::certificate(&self.key.name);
         if let Some(seen) = &self.sight.certificate {
-            let only = Only {
-                uid: Some(seen.plain.identity.uid.clone()),
-                version: None,
-            };
-            let resource = certificate_resource();
-            self.calls
-                .delete_as(&resource, &self.key.namespace, &name, only)
-                .await?;
-            self.world
-                .certificates
-                .gone(&super::super::sight::at(self.key, name.clone()));
+            self.delete_order(&seen.plain.identity.uid).await?;
         }
         let secret = self.calls.get::<Secret>(&self.key.namespace, &name).await?;
         if let Some(secret) = secret.filter(|it| certificate::owned(it, &name).is_ok()) {

@@ -10,7 +10,6 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::{Act, Done, Problem};
-use crate::node::desired::asks_image;
 use crate::node::made::container;
 use crate::node::seen::SeenPod;
 
@@ -117,10 +116,7 @@ impl Act<'_> {
     }
 
     fn seen(&self, pod: &Arc<SeenPod>) -> keelson_plan::Pod {
-        let secret = self.desired.tls_secret();
-        let asked = asks_image(self.node);
-        pod.made
-            .seen_from(&self.desired.made, asked, secret.as_deref())
+        pod.made.seen_from(&self.desired.demand)
     }
 
     pub(super) fn note_pod(&self, pod: &Pod) {

@@ -127,7 +127,7 @@ impl Call<'_, '_> {
         let whom = whom(self.act.key, self.pod);
         let sidecars = &self.act.sidecars;
         sidecars
-            .submit(&whom, self.over, audience(self.pod), &request)
+            .request(&whom, self.over, audience(self.pod), &request)
             .await
             .map_err(|error| self.failed(error))
     }
@@ -148,8 +148,10 @@ impl Call<'_, '_> {
             TaskStatus::Completed => Ok(Far::Done),
             TaskStatus::Running => Ok(Far::Running),
             TaskStatus::Failed => {
-                let why = result.error.filter(|why| !why.is_empty());
-                let why = why.unwrap_or_else(|| "it did not say why".to_owned());
+                let why = match result.error.as_str() {
+                    "" => "it did not say why",
+                    why => why,
+                };
                 Err(Problem(Outcome::Retry {
                     error: format!("{type_} failed: {why}"),
                     spent: true,

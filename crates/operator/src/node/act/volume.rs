@@ -45,7 +45,16 @@ impl Act<'_> {
                 "the claim {name} belongs to another object: remove its owner, or import it with dataVolume.import"
             )));
         }
-        let owners = wanted.metadata.owner_references.clone();
+        self.settle_claim().await?;
+        Ok(())
+    }
+
+    /// Sees to it that the claim goes with the node if it shall, and only then.
+    pub async fn settle_claim(&self) -> Result<(), keelson_cluster::Error> {
+        let (Some(wanted), Some(seen)) = (&self.desired.claim, &self.sight.claim) else {
+            return Ok(());
+        };
+        let owners = &wanted.metadata.owner_references;
         if seen.identity.owner.is_some() == owners.is_some() {
             return Ok(());
         }
@@ -53,13 +62,14 @@ impl Act<'_> {
             "resourceVersion": seen.identity.version,
             "ownerReferences": owners,
         }});
-        let patched = self.calls.merge(&self.key.namespace, &name, &patch).await?;
+        let (namespace, name) = (&self.key.namespace, wanted.name_any());
+        let patched = self.calls.merge(namespace, &name, &patch).await?;
         patched.iter().for_each(|claim| self.note(claim));
         Ok(())
     }
 
     async fn check_imported(&self) -> Done {
-        let name = self.desired.made.claim().unwrap_or_default();
+        let name = self.desired.demand.made.claim().unwrap_or_default();
         let found: Option<PersistentVolumeClaim> = self.calls.get(&self.key.namespace, &name).await?;
         let volume = match found.as_ref().and_then(claim::volume_of) {
             None => None,

@@ -1,0 +1,24 @@
+//! The controller of SeiNodes: observe, validate, plan, act, report.
+//!
+//! [`world`] watches and [`sight`] looks; [`desired`] works out what a spec asks for and [`observe`]
+//! what is there, both for `plan` to compare; [`act`] does one step, [`report`] says what a status
+//! says, and [`pass`] is the order of it all.
+
+pub mod act;
+pub mod applied;
+pub mod controller;
+pub mod desired;
+pub mod difference;
+pub mod effects;
+pub mod made;
+pub mod news;
+pub mod observe;
+pub mod pass;
+pub mod peers;
+pub mod points;
+pub mod record;
+pub mod report;
+pub mod seen;
+pub mod sight;
+pub mod validate;
+pub mod world;

@@ -1,0 +1,174 @@
+//! The controller: which node is looked at when, by how many at once, and what it needs for that.
+//!
+//! One look is a [`Pass`]; what happens in it is written there.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use keelson_api::SeiNode;
+use keelson_api::condition::{Truth, truth};
+use keelson_api::node_condition::NodeCondition;
+use keelson_cluster::{Calls, Error, Key, Recorder};
+use tokio::time::Instant;
+
+use super::pass::Pass;
+use super::points::Points;
+use super::sight::Eyes;
+use super::world::World;
+use crate::platform::Settings;
+use crate::sidecar::Sidecars;
+
+/// How often a node that is as it should be is asked for its health.
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// How long a status that only says how far a task is may wait to be written. Most tasks are over
+/// before that, and then it need not be.
+pub(crate) const LAZY: Duration = Duration::from_secs(3);
+
+/// How many nodes are looked at at once.
+pub const WORKERS: usize = 64;
+
+/// The controller of SeiNodes.
+pub struct Controller {
+    /// The platform.
+    pub settings: Arc<Settings>,
+    /// Calls to the API server.
+    pub calls: Calls,
+    /// What is known of everything.
+    pub world: World,
+    /// For what is not watched.
+    pub eyes: Eyes,
+    /// Calls to sidecars.
+    pub sidecars: Sidecars,
+    /// Says what happened.
+    pub recorder: Recorder,
+    /// Where tests may stop it.
+    pub points: Points,
+    turn: Mutex<Option<Key>>,
+    trouble: Mutex<HashMap<Key, u32>>,
+    writes: Mutex<HashMap<Key, Instant>>,
+}
+
+impl Controller {
+    /// A controller that has not looked at anything yet.
+    pub fn new(
+        settings: Arc<Settings>,
+        calls: Calls,
+        world: World,
+        sidecars: Sidecars,
+        recorder: Recorder,
+        points: Points,
+    ) -> Self {
+        Self {
+            eyes: Eyes::new(calls.clone(), world.clone(), sidecars.clone()),
+            settings,
+            calls,
+            world,
+            sidecars,
+            recorder,
+            points,
+            turn: Mutex::default(),
+            trouble: Mutex::default(),
+            writes: Mutex::default(),
+        }
+    }
+
+    /// Looks after all nodes, for ever. Begin to watch first.
+    pub async fn run(&self) {
+        self.world.synced(self.settings.render.access.is_some()).await;
+        self.world
+            .queue
+            .work(WORKERS, |key| async move { self.reconcile(&key).await })
+            .await;
+    }
+
+    /// Looks at one node, and says when to look again.
+    pub async fn reconcile(&self, key: &Key) -> Option<Duration> {
+        let Some(node) = self.world.nodes.get(key) else {
+            self.forget(key);
+            return None;
+        };
+        match Pass::new(self, key, &node).run().await {
+            Ok(after) => {
+                self.trouble().remove(key);
+                Some(after)
+            }
+            Err(error) => Some(self.troubled(key, &error)),
+        }
+    }
+
+    /// How long to leave a node alone after an error: not at all where someone else was faster,
+    /// longer each time where the API server does not answer.
+    fn troubled(&self, key: &Key, error: &Error) -> Duration {
+        let mut trouble = self.trouble();
+        let times = trouble.entry(key.clone()).or_default();
+        *times = times.saturating_add(1);
+        if error.is_conflict() {
+            return Duration::from_millis(100 * u64::from((*times).min(20)));
+        }
+        tracing::warn!(node = %key, "the node was not looked after: {error}");
+        Duration::from_secs(1 << (*times).min(5))
+    }
+
+    fn forget(&self, key: &Key) {
+        self.eyes.forget(key);
+        self.trouble().remove(key);
+        self.writes().remove(key);
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        turn.take_if(|holder| holder == key);
+    }
+
+    /// Whether it is this node's turn to take what the platform changed for all: the one before has
+    /// to be through and well.
+    pub(crate) fn may_follow_platform(&self, key: &Key) -> bool {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let through = match turn.as_ref() {
+            None => true,
+            Some(holder) if holder == key => true,
+            Some(holder) => match self.world.nodes.get(holder) {
+                None => true,
+                Some(node) => is_well(&node),
+            },
+        };
+        if through {
+            *turn = Some(key.clone());
+        }
+        through
+    }
+
+    /// When a settled node is looked at again: not all at the same moment.
+    pub(crate) fn settled(&self, key: &Key) -> Duration {
+        let mut hash = DefaultHasher::new();
+        key.hash(&mut hash);
+        SETTLED + Duration::from_millis(hash.finish() % 10_000)
+    }
+
+    /// How long ago the node's status was last written by this process.
+    pub(crate) fn since_write(&self, key: &Key) -> Duration {
+        let writes = self.writes();
+        writes.get(key).map_or(Duration::MAX, Instant::elapsed)
+    }
+
+    pub(crate) fn wrote(&self, key: &Key) {
+        self.writes().insert(key.clone(), Instant::now());
+    }
+
+    fn trouble(&self) -> std::sync::MutexGuard<'_, HashMap<Key, u32>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writes(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Instant>> {
+        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a node has nothing to do and its sidecar is ready.
+fn is_well(node: &SeiNode) -> bool {
+    let Some(status) = &node.status else {
+        return true;
+    };
+    let ready = truth(&status.conditions, NodeCondition::SidecarReady) == Truth::True;
+    status.plan.is_none() && ready
+}

@@ -1,0 +1,126 @@
+//! What of a change of status is worth an event, and what is only progress.
+//!
+//! An event marks a transition. A plan is told of when it is over, with what it was for; one that
+//! takes long shows in the conditions meanwhile.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use keelson_api::SeiNode;
+use keelson_api::condition::{Truth, truth};
+use keelson_api::event::NodeEvent;
+use keelson_api::names::SEI_GROUP;
+use keelson_api::node_condition::NodeCondition as Type;
+use keelson_api::node_status::{NodePhase, SeiNodeStatus};
+use keelson_plan::Drift;
+
+use super::record::called;
+use super::report::Ended;
+
+/// The node, as an event names it.
+pub fn about(node: &SeiNode) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(format!("{SEI_GROUP}/v1alpha1")),
+        kind: Some("SeiNode".to_owned()),
+        name: node.metadata.name.clone(),
+        namespace: node.metadata.namespace.clone(),
+        uid: node.metadata.uid.clone(),
+        resource_version: node.metadata.resource_version.clone(),
+        ..ObjectReference::default()
+    }
+}
+
+/// Whether two statuses differ by nothing but how far a plan is.
+pub fn is_only_progress(old: &SeiNodeStatus, new: &SeiNodeStatus) -> bool {
+    let rest = |status: &SeiNodeStatus| {
+        let mut status = status.clone();
+        for condition in &mut status.conditions {
+            if condition.type_ == Type::Reconciling.as_str() {
+                condition.message.clear();
+            }
+        }
+        if let Some(plan) = &mut status.plan {
+            plan.tasks.clear();
+        }
+        // What was written to the volume is found again under its name.
+        status.applied = None;
+        status
+    };
+    old.plan.is_some() && rest(old) == rest(new)
+}
+
+/// What happened, with a sentence each.
+pub fn news(
+    old: &SeiNodeStatus,
+    new: &SeiNodeStatus,
+    ended: Option<&Ended>,
+) -> Vec<(NodeEvent, String)> {
+    let mut news = Vec::new();
+    if old.phase != new.phase && new.phase.is_some_and(|it| it != NodePhase::Pending) {
+        let name = |phase: Option<NodePhase>| phase.map_or("none", NodePhase::as_str);
+        news.push((
+            NodeEvent::PhaseTransition,
+            format!("{} -> {}", name(old.phase), name(new.phase)),
+        ));
+    }
+    if old.plan.is_some() && new.plan.is_none() {
+        news.extend(ended.and_then(|ended| end(ended, new)));
+    }
+    let turned = |type_: Type, to: Truth| {
+        truth(&new.conditions, type_) == to && truth(&old.conditions, type_) != to
+    };
+    let message = |type_: Type| {
+        let found = new.conditions.iter().find(|it| it.type_ == type_.as_str());
+        found.map(|it| it.message.clone()).unwrap_or_default()
+    };
+    if turned(Type::SpecValid, Truth::False) {
+        news.push((NodeEvent::SpecInvalid, message(Type::SpecValid)));
+    }
+    if turned(Type::Stalled, Truth::True) && truth(&new.conditions, Type::SpecValid) == Truth::True {
+        news.push((NodeEvent::Stalled, message(Type::Stalled)));
+    }
+    let was = truth(&old.conditions, Type::SidecarReady);
+    match truth(&new.conditions, Type::SidecarReady) {
+        Truth::False if was == Truth::True => {
+            news.push((NodeEvent::SidecarReadinessLost, message(Type::SidecarReady)));
+        }
+        Truth::True if was == Truth::False && old.phase == Some(NodePhase::Running) => {
+            news.push((
+                NodeEvent::SidecarReadinessRestored,
+                "the sidecar is ready again".to_owned(),
+            ));
+        }
+        _ => {}
+    }
+    let tls = Type::SidecarTlsSecretReady;
+    if turned(tls, Truth::False) && truth(&old.conditions, tls) == Truth::True && wants_tls(new) {
+        news.push((NodeEvent::SidecarTlsSecretNotReady, message(tls)));
+    }
+    news
+}
+
+fn wants_tls(status: &SeiNodeStatus) -> bool {
+    status.sidecar_tls.is_some()
+}
+
+/// How a plan ended. That a node was set up shows in its phase.
+fn end(ended: &Ended, new: &SeiNodeStatus) -> Option<(NodeEvent, String)> {
+    match ended {
+        Ended::Complete(plan) if plan.plan.causes.contains(&Drift::Setup) => None,
+        Ended::Complete(plan) => {
+            let causes: Vec<&str> = plan.plan.causes.iter().map(|it| it.as_str()).collect();
+            let what = called(plan.plan.kind);
+            Some((
+                NodeEvent::PlanComplete,
+                format!("{what} is complete ({})", causes.join(", ")),
+            ))
+        }
+        Ended::Failed(plan) => {
+            let failed = new.last_failed_plan.as_ref();
+            let error = failed.and_then(|it| it.task.as_ref()?.error.clone());
+            let what = called(plan.plan.kind);
+            Some((
+                NodeEvent::PlanFailed,
+                format!("{what} failed: {}", error.unwrap_or_default()),
+            ))
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The conditions of a node.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use keelson_api::condition::{Truth, condition, set};
+use keelson_api::node_condition::{NodeCondition as Type, NodeReason as Reason};
+use keelson_api::node_status::{DataState, SeiNodeStatus};
+use keelson_api::task::PlanKind;
+use keelson_plan::{Drift, Entry, Plan, Progress, Task, Tls};
+
+use super::{Ended, Findings};
+use crate::certificate::{Order, Unfit};
+use crate::node::record::called;
+use crate::node::seen::SeenPod;
+use crate::node::validate;
+
+/// A condition without what all have in common.
+type Said = (Truth, Reason, String);
+
+/// Puts every condition into the status.
+pub(super) fn write(status: &mut SeiNodeStatus, old: &SeiNodeStatus, found: &Findings<'_>) {
+    let generation = found.node.metadata.generation;
+    let said = [
+        (Type::Ready, ready(found)),
+        (Type::Synced, synced(found)),
+        (Type::Reconciling, reconciling(found)),
+        (Type::Stalled, stalled(found)),
+        (Type::SpecValid, spec_valid(found)),
+        (Type::Paused, paused(found)),
+        (Type::NodeUpdateInProgress, update(found, old)),
+        (Type::TemplateOutdated, outdated(found)),
+        (Type::PeersApplied, peers(found)),
+        (Type::SidecarReady, sidecar(found)),
+        (Type::SidecarTlsSecretReady, tls_secret(found)),
+        (Type::ImportPvcReady, import(found)),
+        (Type::SigningKeyReady, signing_key(found)),
+        (Type::NodeKeyReady, node_key(found)),
+        (Type::OperatorKeyringReady, keyring(found)),
+    ];
+    for (type_, said) in said {
+        let new = match said {
+            Some((truth, reason, message)) => {
+                let at = Time(found.now);
+                condition(type_, truth, reason, message, generation, at)
+            }
+            None => kept(old, type_, found, generation),
+        };
+        set(&mut status.conditions, new);
+    }
+}
+
+/// What was known before, of today's generation; or that nothing is.
+fn kept(
+    old: &SeiNodeStatus,
+    type_: Type,
+    found: &Findings<'_>,
+    generation: Option<i64>,
+) -> Condition {
+    let known = old.conditions.iter().find(|it| it.type_ == type_.as_str());
+    match known {
+        Some(known) => Condition {
+            observed_generation: generation,
+            ..known.clone()
+        },
+        None => condition(
+            type_,
+            Truth::Unknown,
+            Reason::NotObserved,
+            "",
+            generation,
+            Time(found.now),
+        ),
+    }
+}
+
+fn yes(reason: Reason, message: impl Into<String>) -> Option<Said> {
+    Some((Truth::True, reason, message.into()))
+}
+
+fn no(reason: Reason, message: impl Into<String>) -> Option<Said> {
+    Some((Truth::False, reason, message.into()))
+}
+
+fn pod<'a>(found: &'a Findings<'_>) -> Option<&'a SeenPod> {
+    found.sight?.pod.as_deref()
+}
+
+fn ready(found: &Findings<'_>) -> Option<Said> {
+    if found.node.metadata.deletion_timestamp.is_some() {
+        return no(Reason::Terminating, "the node is being deleted");
+    }
+    match pod(found) {
+        Some(pod) if pod.ready && !pod.identity.leaving => yes(Reason::NodeReady, ""),
+        _ if found.applied.data != Some(DataState::Complete) => {
+            no(Reason::Initializing, "the node is being set up")
+        }
+        None => no(Reason::PodNotReady, "there is no pod"),
+        Some(SeenPod {
+            stuck: Some((container, why)),
+            ..
+        }) => no(Reason::PodNotReady, format!("{container} cannot start: {why}")),
+        Some(_) => no(Reason::PodNotReady, "the pod is not ready"),
+    }
+}
+
+/// The pod is ready while the node keeps up with the chain; before it runs nothing is known.
+fn synced(found: &Findings<'_>) -> Option<Said> {
+    match pod(found) {
+        Some(pod) if pod.ready => yes(Reason::CaughtUp, ""),
+        Some(pod) if pod.process.runs => no(Reason::CatchingUp, ""),
+        _ => Some((Truth::Unknown, Reason::NotObserved, String::new())),
+    }
+}
+
+fn reconciling(found: &Findings<'_>) -> Option<Said> {
+    match found.plan {
+        Some(plan) => yes(Reason::PlanActive, doing(&plan.plan)),
+        None if found.refusal.is_some() => no(Reason::Settled, "the spec is refused"),
+        None if found.memory.failure.is_some() => no(
+            Reason::PlanFailed,
+            "the last plan failed; another one is made after a pause",
+        ),
+        None => no(Reason::Settled, ""),
+    }
+}
+
+/// What a plan is at, in a sentence.
+fn doing(plan: &Plan) -> String {
+    let causes: Vec<&str> = plan.causes.iter().map(|cause| cause.as_str()).collect();
+    let what = format!("{} ({})", called(plan.kind), causes.join(", "));
+    match plan.current() {
+        None => what,
+        Some(entry) => match (&entry.waiting, &entry.error) {
+            (Some(waiting), _) => format!("{what}: {}, because {waiting}", entry.step),
+            (None, Some(error)) => format!("{what}: {}, tried again after {error}", entry.step),
+            (None, None) => format!("{what}: {}", entry.step),
+        },
+    }
+}
+
+fn stalled(found: &Findings<'_>) -> Option<Said> {
+    if let Some(refusal) = found.refusal {
+        return yes(refusal.reason, refusal.message.clone());
+    }
+    match &found.memory.failure {
+        None => no(Reason::NotStalled, ""),
+        Some(failure) => {
+            let reason = match failure.overdue {
+                true => Reason::DeadlineExceeded,
+                false => Reason::PlanFailed,
+            };
+            let times = match found.memory.failures {
+                0 | 1 => String::new(),
+                times => format!(" ({times} times in a row)"),
+            };
+            let what = called(failure.kind);
+            yes(
+                reason,
+                format!("{what} failed at {}: {}{times}", failure.step, failure.error),
+            )
+        }
+    }
+}
+
+fn spec_valid(found: &Findings<'_>) -> Option<Said> {
+    if let Some(refusal) = found.refusal {
+        return no(refusal.reason, refusal.message.clone());
+    }
+    match validate::deprecated(found.node) {
+        Some(message) => yes(Reason::DeprecatedField, message),
+        None => yes(Reason::Valid, ""),
+    }
+}
+
+fn paused(found: &Findings<'_>) -> Option<Said> {
+    match found.node.spec.paused {
+        true => yes(
+            Reason::PausedBySpec,
+            "nothing is changed while spec.paused is true",
+        ),
+        false => no(Reason::NotPaused, ""),
+    }
+}
+
+/// Whether a running node is being changed. Setting one up and approving one again is neither.
+fn update(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
+    let reason = |kind: PlanKind| match kind {
+        PlanKind::NodeUpdate => Some(Reason::UpdateStarted),
+        PlanKind::TlsToggle => Some(Reason::TlsToggleStarted),
+        PlanKind::NodeUpdateTls => Some(Reason::UpdateAndTlsToggleStarted),
+        _ => None,
+    };
+    if let Some(plan) = found.plan
+        && let Some(reason) = reason(plan.plan.kind)
+    {
+        let known = old.conditions.iter();
+        let known = known.into_iter().find(|it| {
+            it.type_ == Type::NodeUpdateInProgress.as_str()
+                && it.status == Truth::True.as_str()
+                && it.reason == reason.as_str()
+        });
+        // What it was before is only known at the beginning.
+        let same = old.plan.as_ref().is_some_and(|it| it.id == plan.id);
+        return match known.filter(|_| same) {
+            Some(known) => yes(reason, known.message.clone()),
+            None => yes(reason, changes(&plan.plan, old)),
+        };
+    }
+    match found.ended {
+        Some(Ended::Complete(plan)) if reason(plan.plan.kind).is_some() => {
+            no(Reason::UpdateComplete, "")
+        }
+        Some(Ended::Failed(plan)) if reason(plan.plan.kind).is_some() => {
+            let error = found.memory.failure.as_ref().map(|it| it.error.clone());
+            no(Reason::UpdateFailed, error.unwrap_or_default())
+        }
+        _ if old.conditions.iter().any(|it| {
+            it.type_ == Type::NodeUpdateInProgress.as_str() && it.status == "False"
+        }) =>
+        {
+            None
+        }
+        _ => no(Reason::NotApplicable, ""),
+    }
+}
+
+/// From what to what, in words.
+fn changes(plan: &Plan, old: &SeiNodeStatus) -> String {
+    let current = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
+    let want = &plan.target;
+    let lines = plan.causes.iter().map(|cause| match cause {
+        Drift::Image => format!(
+            "image drift: wanted={} current={}",
+            want.pod.image,
+            current(&old.current_image)
+        ),
+        Drift::SidecarImage => format!(
+            "sidecar.image drift: wanted={} current={}",
+            want.pod.sidecar_image,
+            current(&old.current_sidecar_image)
+        ),
+        Drift::TlsOn | Drift::TlsOff => format!(
+            "sidecar.tls drift: wanted={} current={}",
+            described(want.tls.as_ref()),
+            match &old.current_sidecar_tls {
+                None => "none".to_owned(),
+                Some(tls) => match (&tls.issuer_name, &tls.issuer_kind, &tls.secret_name) {
+                    (Some(name), kind, _) => issuer(name, kind.map_or("", |it| it.as_str())),
+                    (None, _, name) => format!("{{secretName={}}}", current(name)),
+                },
+            }
+        ),
+        other => format!("{} drift", other.as_str()),
+    });
+    lines.collect::<Vec<_>>().join("; ")
+}
+
+fn described(tls: Option<&Tls>) -> String {
+    match tls {
+        None => "none".to_owned(),
+        Some(Tls::Issuer { name, kind }) => issuer(name, kind.as_str()),
+        Some(Tls::Secret(name)) => format!("{{secretName={name}}}"),
+    }
+}
+
+fn issuer(name: &str, kind: &str) -> String {
+    format!("{{issuerName={name} issuerKind={kind}}}")
+}
+
+fn outdated(found: &Findings<'_>) -> Option<Said> {
+    found.sight?;
+    match found.outdated {
+        true => yes(
+            Reason::OperatorUpgraded,
+            "the pod was made by another version of the operator or platform; it is replaced with the next change that rolls",
+        ),
+        false => no(Reason::TemplateCurrent, ""),
+    }
+}
+
+fn peers(found: &Findings<'_>) -> Option<Said> {
+    let wanted = found.desired?.target.peers.as_ref();
+    let applied = found.applied;
+    match wanted {
+        None => yes(Reason::PeersCurrent, ""),
+        Some(wanted) if applied.process_peers.as_ref() == Some(wanted) => {
+            yes(Reason::PeersCurrent, "")
+        }
+        Some(wanted) if applied.peers.as_ref() == Some(wanted) => no(
+            Reason::EffectiveAtNextStart,
+            "the peers are written and take effect when the process next starts",
+        ),
+        Some(_) => no(Reason::PlanActive, "the peers are not written yet"),
+    }
+}
+
+fn sidecar(found: &Findings<'_>) -> Option<Said> {
+    let sight = found.sight?;
+    match (sight.approved, pod(found)) {
+        (Some(true), Some(_)) => yes(Reason::SidecarReady, ""),
+        (Some(false), Some(_)) => no(
+            Reason::SidecarNotReady,
+            "the sidecar answers and has not approved the start of the process",
+        ),
+        (None, _) | (_, None) => Some((
+            Truth::Unknown,
+            Reason::SidecarUnreachable,
+            "the sidecar does not answer".to_owned(),
+        )),
+    }
+}
+
+fn tls_secret(found: &Findings<'_>) -> Option<Said> {
+    let desired = found.desired?;
+    if desired.target.tls.is_none() {
+        return no(Reason::NotApplicable, "TLS is not asked for");
+    }
+    let sight = found.sight?;
+    let issued = desired.target.tls.as_ref().is_some_and(Tls::is_issued);
+    let order = sight.certificate.as_ref().map(|it| &it.order);
+    match sight.secret.as_ref()? {
+        Ok(held) => match &sight.spoken {
+            crate::sidecar::Spoken::Tls(peer)
+                if peer.leaf.fingerprint != held.fingerprint && found.plan.is_none() =>
+            {
+                yes(
+                    Reason::CertificateNotLoaded,
+                    "the new certificate is there and is not served yet",
+                )
+            }
+            _ => yes(Reason::TlsSecretReady, ""),
+        },
+        Err(unfit) => match (unfit, order) {
+            (Unfit::NotFound(_) | Unfit::OtherIssuer { .. }, Some(Order::Failed(why))) => {
+                no(Reason::CertificateFailed, why.clone())
+            }
+            (Unfit::NotFound(_), _) if issued => {
+                no(Reason::CertificatePending, unfit.to_string())
+            }
+            (Unfit::Unavailable(_), _) => Some((
+                Truth::Unknown,
+                unfit.reason(),
+                unfit.to_string(),
+            )),
+            _ => no(unfit.reason(), unfit.to_string()),
+        },
+    }
+}
+
+/// What a task of the plan found out about something of a person's.
+fn checked(
+    found: &Findings<'_>,
+    task: Task,
+    [good, absent, bad]: [Reason; 3],
+) -> Option<Said> {
+    let failure = found.memory.failure.as_ref();
+    let entry = found.plan.and_then(|plan| {
+        let entries = &plan.plan.entries;
+        entries.iter().find(|entry: &&Entry| entry.step.task == task)
+    });
+    let ended = match found.ended {
+        Some(Ended::Complete(plan)) => plan.plan.entries.iter().any(|it| it.step.task == task),
+        _ => false,
+    };
+    match entry {
+        Some(entry) if entry.progress == Progress::Done => yes(good, ""),
+        Some(entry) => match (&entry.waiting, &entry.error) {
+            (Some(waiting), _) => no(absent, waiting.to_string()),
+            (None, Some(error)) => no(bad, error.clone()),
+            (None, None) => None,
+        },
+        None if ended => yes(good, ""),
+        None => match failure {
+            Some(failure) if failure.step.task == task => no(bad, failure.error.clone()),
+            _ => None,
+        },
+    }
+}
+
+fn import(found: &Findings<'_>) -> Option<Said> {
+    if found.node.spec.imported_claim().is_none() {
+        return no(Reason::NotApplicable, "no claim is imported");
+    }
+    let reasons = [Reason::PvcValidated, Reason::PvcNotReady, Reason::PvcInvalid];
+    checked(found, Task::EnsureVolume, reasons)
+}
+
+fn signing_key(found: &Findings<'_>) -> Option<Said> {
+    let validator = found.node.spec.validator.as_ref();
+    if validator.is_none_or(|it| it.signing_key.is_none()) {
+        return no(Reason::NotApplicable, "no signing key is asked for");
+    }
+    let reasons = [
+        Reason::SigningKeyValidated,
+        Reason::SigningKeyNotReady,
+        Reason::SigningKeyInvalid,
+    ];
+    checked(found, Task::ValidateSigningKey, reasons)
+}
+
+fn node_key(found: &Findings<'_>) -> Option<Said> {
+    let validator = found.node.spec.validator.as_ref();
+    if validator.is_none_or(|it| it.node_key.is_none()) {
+        return no(Reason::NotApplicable, "no node key is asked for");
+    }
+    let reasons = [
+        Reason::NodeKeyValidated,
+        Reason::NodeKeyNotReady,
+        Reason::NodeKeyInvalid,
+    ];
+    checked(found, Task::ValidateNodeKey, reasons)
+}
+
+fn keyring(found: &Findings<'_>) -> Option<Said> {
+    let validator = found.node.spec.validator.as_ref();
+    if validator.is_none_or(|it| it.operator_keyring.is_none()) {
+        return no(Reason::NotApplicable, "no keyring is asked for");
+    }
+    let reasons = [
+        Reason::OperatorKeyringValidated,
+        Reason::OperatorKeyringNotReady,
+        Reason::OperatorKeyringInvalid,
+    ];
+    checked(found, Task::ValidateOperatorKeyring, reasons)
+}
