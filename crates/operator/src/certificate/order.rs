@@ -16,8 +16,9 @@ pub enum Order {
     Ready,
 }
 
-/// Reasons for which `Issuing` becomes false without a certificate.
-const FAILURES: [&str; 3] = ["Failed", "Denied", "InvalidRequest"];
+/// The one reason for which `Issuing` is false and all is well. Every other is a failure: `Failed`,
+/// or, for a request that is denied or invalid, whatever word the approver chose.
+const ISSUED: &str = "Issued";
 const UNSEEN: &str = "cert-manager has not looked at it yet: is it running?";
 
 /// How far the order of this Certificate is. A certificate that is good is good, whatever became of
@@ -62,8 +63,7 @@ impl<'a> Condition<'a> {
     }
 
     fn failed(&self) -> bool {
-        let reason = self.0["reason"].as_str().unwrap_or_default();
-        self.0["status"] == "False" && FAILURES.contains(&reason)
+        self.0["status"] == "False" && self.0["reason"] != ISSUED
     }
 
     fn sentence(&self) -> String {
