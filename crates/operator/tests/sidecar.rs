@@ -13,6 +13,8 @@ mod deadlines;
 mod handshakes;
 #[path = "sidecar/orders.rs"]
 mod orders;
+#[path = "sidecar/original.rs"]
+mod original;
 #[path = "sidecar/server.rs"]
 mod server;
 #[path = "sidecar/stage.rs"]

@@ -73,7 +73,8 @@ impl Connection {
         timeout(CONNECT, opening).await.unwrap_or(Err(late))
     }
 
-    async fn speak(
+    /// Speaks HTTP on a stream whose other end presented these certificates.
+    pub(super) async fn speak(
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         presented: Vec<CertificateDer<'static>>,
     ) -> Result<Self, CallError> {

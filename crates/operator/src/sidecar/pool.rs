@@ -18,9 +18,20 @@ const IDLE: Duration = Duration::from_secs(90);
 const PODS: usize = 20_000;
 
 /// The connections that wait.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pool {
+    /// How many pods they are to, at most.
+    most: usize,
     kept: Mutex<Kept>,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self {
+            most: PODS,
+            kept: Mutex::default(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -79,7 +90,7 @@ impl Pool {
         if kept.sweep.due(now) {
             kept.pods.retain(|_, waiting| waiting.sweep(now));
         }
-        if kept.pods.len() >= PODS && !kept.pods.contains_key(pod_uid) {
+        if kept.pods.len() >= self.most && !kept.pods.contains_key(pod_uid) {
             return;
         }
         let waiting = kept.pods.entry(pod_uid.to_owned()).or_default();
@@ -102,5 +113,62 @@ impl Pool {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, DuplexStream, duplex};
+    use tokio::time::timeout;
+
+    const OVER: Transport = Transport::Plaintext;
+
+    /// A connection, and its other end.
+    async fn connection() -> (Connection, DuplexStream) {
+        let (near, far) = duplex(1024);
+        let opened = Connection::speak(near, Vec::new()).await;
+        (opened.expect("a connection"), far)
+    }
+
+    async fn keep(pool: &Pool, pod_uid: &str) -> DuplexStream {
+        let (connection, far) = connection().await;
+        pool.put(pod_uid, &OVER, connection);
+        far
+    }
+
+    /// Waits until the other end sees that the connection is closed.
+    async fn closed(mut far: DuplexStream) {
+        let mut byte = [0];
+        let read = timeout(Duration::from_secs(20), far.read(&mut byte)).await;
+        assert_eq!(read.expect("an end in time").expect("an end"), 0);
+    }
+
+    #[tokio::test]
+    async fn connections_are_kept_to_so_many_pods_and_no_more() {
+        let pool = Pool {
+            most: 2,
+            ..Pool::default()
+        };
+        let one = keep(&pool, "one").await;
+        let _two = keep(&pool, "two").await;
+        closed(keep(&pool, "three").await).await;
+        let _again = keep(&pool, "one").await;
+        closed(one).await;
+        assert_eq!(pool.len(), 2);
+        assert!(pool.take("three", &OVER).is_none());
+        assert!(pool.take("one", &OVER).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waited_too_long_is_closed_when_another_is_kept() {
+        let pool = Pool::default();
+        let old = keep(&pool, "old").await;
+        let gone = keep(&pool, "gone").await;
+        drop(gone);
+        tokio::time::advance(IDLE).await;
+        let _new = keep(&pool, "new").await;
+        closed(old).await;
+        assert_eq!(pool.len(), 1);
     }
 }

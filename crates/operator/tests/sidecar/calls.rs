@@ -22,10 +22,7 @@ async fn a_task_is_submitted_with_its_id_a_token_and_the_name_of_its_pod() {
     let server = Server::plaintext(|_| answer(201, submitted())).await;
     let tokens = Arc::new(OneToken::default());
     let sidecars = with_tokens(&[("pod", server.address)], tokens.clone());
-    let task = Task::SnapshotRestore(SnapshotRestore {
-        target_height: 7,
-        ..SnapshotRestore::default()
-    });
+    let task = Task::SnapshotRestore(SnapshotRestore { target_height: 7 });
 
     let done = sidecars
         .submit(&whom("pod"), &OVER, Audience::Node, ID, &task)

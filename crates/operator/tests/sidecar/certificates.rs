@@ -103,13 +103,15 @@ fn a_wildcard_covers_the_pod_as_it_does_for_any_client() {
     read(&secret(&identity, ""), &names()).expect("a good one");
 }
 
+type Spoil<'a> = &'a dyn Fn(&mut Secret);
+
 #[test]
 fn a_secret_without_a_usable_pair_is_malformed_and_says_what_is_wrong() {
     let ours = authority("ours");
     let another = ours.server(&NAMES).expect("a certificate");
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let pair = "tls.crt and tls.key of Secret mine are no key pair: ";
-    let table: [(&dyn Fn(&mut Secret), &str); 9] = [
+    let table: [(Spoil<'_>, &str); 9] = [
         (
             &|it| it.type_ = Some("Opaque".to_owned()),
             "Secret mine is of type \"Opaque\": make one of type kubernetes.io/tls",

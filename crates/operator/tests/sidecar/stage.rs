@@ -2,11 +2,14 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_operator::sidecar::{
-    Audience, Dial, NoToken, Sidecars, Token, Tokens, Transport, Whom,
+    ACCOUNT, Audience, Dial, NoToken, Sidecars, Token, Tokens, Transport, Whom,
 };
-use keelson_testbed::Authority;
+use keelson_testbed::{Authority, Cluster};
 use keelson_tls::client::Pins;
+use kube::Api;
+use kube::api::PostParams;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -86,4 +89,13 @@ pub(crate) fn pins(authority: &Authority) -> Pins {
 
 pub(crate) fn authority(name: &str) -> Authority {
     Authority::new(name).expect("an authority")
+}
+
+/// The account for sidecars, in this namespace.
+pub(crate) async fn account(cluster: &Cluster, namespace: &str) {
+    let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), namespace);
+    let mut account = ServiceAccount::default();
+    account.metadata.name = Some(ACCOUNT.to_owned());
+    let made = accounts.create(&PostParams::default(), &account).await;
+    made.expect("the account");
 }

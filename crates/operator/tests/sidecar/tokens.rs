@@ -2,12 +2,11 @@
 //! without one.
 
 use crate::server::{Server, answer};
-use crate::stage::{NAMESPACE, NODE, whom, with_tokens};
+use crate::stage::{NAMESPACE, NODE, account, whom, with_tokens};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use http::header::AUTHORIZATION;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewStatus};
-use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_operator::sidecar::{
     ACCOUNT, Accounts, Audience, CallError, Issue, Issued, NoToken, Requested, Token, Tokens,
     Transport,
@@ -36,11 +35,7 @@ struct Stage {
 async fn stage(test: &str) -> Stage {
     let cluster = Cluster::shared_pods().await;
     let namespace = cluster.namespace(test).await.name().to_owned();
-    let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), &namespace);
-    let mut account = ServiceAccount::default();
-    account.metadata.name = Some(ACCOUNT.to_owned());
-    let made = accounts.create(&PostParams::default(), &account).await;
-    made.expect("the account");
+    account(cluster, &namespace).await;
     let faults = cluster.faults().expect("a proxy");
     let issuer = Accounts::new(faults.client(), &namespace);
     let tokens = Arc::new(Requested::new(Arc::new(issuer)));
