@@ -1,1 +1,203 @@
-//! Later.
+//! The table of rights, and what the API server makes of it.
+
+use std::collections::BTreeSet;
+
+use keelson_operator::rights::{
+    self, NAMESPACE, NEEDED, OPERATOR, PROXY, ROLES, Reach, SIDECAR_CLIENT,
+};
+
+use crate::files::OBJECTS;
+use crate::install::{account, attributes, installed, may, of, operator, until_may};
+
+/// What is denied to the operator: group, resource, verb, namespace.
+const DENIED: &[(&str, &str, &str, Option<&str>)] = &[
+    ("", "secrets", "create", Some("default")),
+    ("", "secrets", "update", Some("default")),
+    ("", "secrets", "patch", Some("default")),
+    ("", "secrets", "deletecollection", Some("default")),
+    ("", "pods", "create", Some("default")),
+    ("", "pods", "update", Some("default")),
+    ("", "pods", "deletecollection", Some("default")),
+    ("", "pods/exec", "create", Some("default")),
+    ("", "pods/exec", "get", Some("default")),
+    ("", "pods/ephemeralcontainers", "patch", Some("default")),
+    ("", "pods/status", "patch", Some("default")),
+    ("", "pods/portforward", "create", Some("default")),
+    ("", "configmaps", "delete", Some("default")),
+    ("", "configmaps", "update", Some("default")),
+    ("", "persistentvolumeclaims", "delete", Some("default")),
+    ("", "persistentvolumes", "patch", None),
+    ("", "persistentvolumes", "delete", None),
+    ("", "nodes", "get", None),
+    ("", "nodes", "patch", None),
+    ("", "namespaces", "get", None),
+    ("", "namespaces", "delete", None),
+    ("", "serviceaccounts", "create", Some(NAMESPACE)),
+    ("", "serviceaccounts", "impersonate", Some(NAMESPACE)),
+    ("", "serviceaccounts/token", "create", None),
+    ("", "serviceaccounts/token", "create", Some(NAMESPACE)),
+    ("", "users", "impersonate", None),
+    ("apps", "statefulsets", "delete", Some("default")),
+    ("apps", "deployments", "create", Some("default")),
+    ("apps", "deployments", "patch", Some(NAMESPACE)),
+    ("apps", "daemonsets", "create", Some("default")),
+    ("sei.io", "seinodes", "create", Some("default")),
+    ("sei.io", "seinodes", "delete", Some("default")),
+    ("sei.io", "seinodetasks", "create", Some("default")),
+    ("cert-manager.io", "clusterissuers", "create", None),
+    ("cert-manager.io", "issuers", "patch", Some("default")),
+    (
+        "coordination.k8s.io",
+        "leases",
+        "update",
+        Some("kube-system"),
+    ),
+    ("coordination.k8s.io", "leases", "update", Some(NAMESPACE)),
+    ("coordination.k8s.io", "leases", "delete", Some(NAMESPACE)),
+    ("rbac.authorization.k8s.io", "clusterroles", "create", None),
+    ("rbac.authorization.k8s.io", "clusterroles", "patch", None),
+    ("rbac.authorization.k8s.io", "clusterroles", "bind", None),
+    (
+        "rbac.authorization.k8s.io",
+        "clusterroles",
+        "escalate",
+        None,
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        "clusterrolebindings",
+        "delete",
+        None,
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        "rolebindings",
+        "create",
+        Some("default"),
+    ),
+    (
+        "rbac.authorization.k8s.io",
+        "roles",
+        "create",
+        Some(NAMESPACE),
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "validatingadmissionpolicies",
+        "delete",
+        None,
+    ),
+    ("authentication.k8s.io", "tokenreviews", "create", None),
+];
+
+#[tokio::test]
+async fn the_operator_is_given_what_its_table_says() {
+    let cluster = installed().await;
+    let client = operator(cluster).await;
+    let role = ROLES.iter().filter(|role| role.name.starts_with(OPERATOR));
+    let asks: Vec<_> = role.flat_map(|role| rights::of(role, NAMESPACE)).collect();
+    assert!(asks.len() > 70, "{}", asks.len());
+    until_may(&client, of(&asks[asks.len() - 1])).await;
+    for ask in &asks {
+        assert!(may(&client, of(ask)).await, "{}", ask.refused());
+    }
+}
+
+#[tokio::test]
+async fn the_operator_is_given_nothing_else() {
+    let cluster = installed().await;
+    let client = operator(cluster).await;
+    for (group, resource, verb, namespace) in DENIED {
+        let attributes = attributes(group, resource, verb, *namespace);
+        assert!(
+            !may(&client, attributes).await,
+            "{verb} {resource} {group} {namespace:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_account_for_sidecars_is_good_for_sidecars_alone() {
+    let cluster = installed().await;
+    let client = account(cluster, NAMESPACE, SIDECAR_CLIENT).await;
+    let task = |verb| attributes("sei.io", "seinodetasks", verb, Some("default"));
+    for verb in ["get", "create", "delete"] {
+        until_may(&client, task(verb)).await;
+    }
+    for verb in ["list", "watch", "patch", "update", "deletecollection"] {
+        assert!(!may(&client, task(verb)).await, "{verb}");
+    }
+    for (group, resource) in [
+        ("sei.io", "seinodes"),
+        ("", "pods"),
+        ("", "secrets"),
+        ("", "configmaps"),
+    ] {
+        for verb in ["get", "list", "create", "delete"] {
+            let attributes = attributes(group, resource, verb, Some("default"));
+            assert!(!may(&client, attributes).await, "{verb} {resource}");
+        }
+    }
+}
+
+#[test]
+fn no_right_is_said_twice_or_without_bounds() {
+    for role in &ROLES {
+        let mut seen = BTreeSet::new();
+        for ask in rights::of(role, NAMESPACE) {
+            let row = (
+                ask.group,
+                ask.resource,
+                ask.subresource,
+                ask.verb,
+                ask.name.clone(),
+            );
+            assert!(
+                ![ask.group, ask.resource, ask.verb].contains(&"*"),
+                "{row:?}"
+            );
+            assert!(seen.insert(row.clone()), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn a_right_that_is_missing_is_named_with_what_needs_it_and_what_to_do() {
+    let asks = rights::asks(NAMESPACE);
+    let told: Vec<_> = asks.iter().map(rights::Ask::refused).collect();
+    for expected in [
+        "the operator may not watch secrets in the whole cluster, which it needs to check keys and certificates; a policy limits delete to certificates it ordered: apply deploy/operator/roles.yaml and bindings.yaml (role keelson-operator)",
+        "the operator may not patch seinodes/status of sei.io in the whole cluster, which it needs to say how nodes are: apply deploy/operator/roles.yaml and bindings.yaml (role keelson-operator)",
+        "the operator may not create serviceaccounts/token named keelson-sidecar-client in namespace keelson-system, which it needs to call sidecars with a token that is good for nothing else: apply deploy/operator/roles.yaml and bindings.yaml (role keelson-operator)",
+    ] {
+        assert!(
+            told.iter().any(|it| it == expected),
+            "{expected}\n{told:#?}"
+        );
+    }
+    let own = asks.iter().filter(|ask| ask.namespace.is_some()).count();
+    assert_eq!(own, 4, "leases and the token");
+}
+
+#[test]
+fn what_the_operator_needs_is_part_of_what_is_installed() {
+    for needed in &NEEDED {
+        let kind = match needed.reach {
+            Reach::Cluster => "ClusterRole",
+            Reach::Own => "Role",
+        };
+        let bound = OBJECTS.iter().any(|it| {
+            it["kind"] == format!("{kind}Binding")
+                && it["roleRef"]["kind"] == kind
+                && it["roleRef"]["name"] == needed.name
+                && it["subjects"][0]["name"] == OPERATOR
+                && it["subjects"][0]["namespace"] == NAMESPACE
+        });
+        assert!(bound, "{kind} {}", needed.name);
+    }
+    let proxies = OBJECTS.iter().any(|it| it["roleRef"]["name"] == PROXY);
+    assert!(
+        !proxies,
+        "which accounts proxies run as is not known to the install"
+    );
+}
