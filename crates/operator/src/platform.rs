@@ -13,10 +13,12 @@ use keelson_render::platform::{
 };
 
 mod problems;
+mod process;
 mod reader;
 mod table;
 
 pub use problems::Problems;
+pub use process::of_process;
 use reader::Reader;
 pub use table::{Need, SETTINGS, Setting, page};
 

@@ -13,6 +13,9 @@ use super::problems::Problems;
 use super::table::{Need, SETTINGS, setting};
 use crate::quantity::Amount;
 
+/// What the platform file is called where it is wrong as a whole.
+pub(super) const FILE: &str = "the platform file";
+
 pub(super) struct Reader<'a> {
     environment: &'a BTreeMap<String, String>,
     file: BTreeMap<String, Value>,
@@ -40,7 +43,7 @@ impl<'a> Reader<'a> {
             Some(Ok(file)) => reader.take(file),
             Some(Err(why)) => {
                 reader.blind = true;
-                reader.problems.add("the platform file", why);
+                reader.problems.add(FILE, why);
             }
         }
         reader

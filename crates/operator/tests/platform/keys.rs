@@ -121,7 +121,7 @@ fn a_node_key_is_a_file_with_a_private_key() {
             "mend: node_key.json of Secret peer has no text at priv_key.type, priv_key.value: store the node key in it as the node wrote it",
         ),
         (
-            with(&format!("{MATERIAL}")),
+            with(MATERIAL),
             "mend: node_key.json of Secret peer is not JSON: store the node key in it as the node wrote it",
         ),
     ] {

@@ -1,8 +1,8 @@
 //! Settings that are said and make no sense.
 
-use keelson_operator::platform::read;
+use keelson_operator::platform::{of_process, read};
 
-use crate::settings::{only_pod, shipped, with};
+use crate::settings::{as_file, only_pod, shipped, with};
 
 /// What is told of these variables and this file.
 fn told(changes: &[(&str, &str)], file: Option<&str>) -> Vec<String> {
@@ -234,4 +234,34 @@ fn a_file_that_cannot_be_read_is_told_and_what_it_may_say_is_not_called_missing(
             "{last}"
         );
     }
+}
+
+/// The variables of a test have nothing of a platform in them, so all of it comes from the file.
+#[test]
+fn a_process_reads_the_file_it_was_told_of_or_says_that_it_cannot() {
+    let folder = std::env::temp_dir().join(format!("keelson-platform-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("platform.yaml");
+    let told = || match of_process(Some(&file)) {
+        Ok(_) => String::new(),
+        Err(problems) => problems.to_string(),
+    };
+
+    let absent = told();
+    std::fs::write(&file, as_file(&shipped())).expect("a file");
+    let written = told();
+    std::fs::write(&file, [0xff, 0xfe]).expect("a file");
+    let binary = told();
+    std::fs::remove_dir_all(&folder).expect("the folder");
+
+    let start = format!("the platform file {} could not be read (", file.display());
+    for told in [absent, binary] {
+        assert!(told.starts_with(&start), "{told}");
+        assert!(told.ends_with("): correct --platform-file"), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+    // Where tests run in a pod themselves, it may have been told its name.
+    let missing = |line: &str| line.starts_with("POD_NAME") && line.contains(" is missing");
+    assert!(written.lines().all(missing), "{written}");
+    assert!(of_process(None).expect_err("nothing").names().count() > 2);
 }

@@ -14,7 +14,8 @@ use crate::install::{
     until_may,
 };
 
-const SOON: Duration = Duration::from_secs(60);
+/// The garbage collector looks for new types every half minute.
+const EVENTUALLY: Duration = Duration::from_secs(180);
 
 fn config_map(name: &str) -> ConfigMap {
     object(json!({"metadata": {"name": name}, "data": {"config.yaml": "ours"}}))
@@ -229,7 +230,7 @@ async fn what_is_reserved_goes_with_its_owner_and_with_its_namespace() {
         .delete("node-0", &DeleteParams::default())
         .await
         .expect("a node");
-    until("the garbage collector", SOON, async || {
+    until("the garbage collector", EVENTUALLY, async || {
         match maps.get_opt("node-0-rbac-proxy-config").await {
             Ok(None) => Ok(()),
             other => Err(format!("{other:?}")),
@@ -249,12 +250,14 @@ async fn what_is_reserved_goes_with_its_owner_and_with_its_namespace() {
         .delete(namespace, &DeleteParams::default())
         .await
         .expect("a namespace");
-    until("the namespace's end", SOON, async || {
-        match namespaces.get_opt(namespace).await {
+    until(
+        "the namespace's end",
+        EVENTUALLY,
+        async || match namespaces.get_opt(namespace).await {
             Ok(None) => Ok(()),
             other => Err(format!("{other:?}")),
-        }
-    })
+        },
+    )
     .await
     .expect("a namespace goes with all that is in it");
 }
