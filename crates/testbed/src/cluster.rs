@@ -1,8 +1,9 @@
 //! A cluster: which components it has, in which order they start, when it is ready, and what a
 //! test may ask of it.
 //!
-//! Two sizes. `ControlPlane` is etcd, the API server and the controller manager: enough for types,
-//! admission, watches and every controller of ours. `Pods` adds a node that runs real containers.
+//! Three sizes. `ControlPlane` is etcd, the API server and the controller manager: enough for types,
+//! admission, watches and most controllers of ours. `Certificates` adds cert-manager, for what orders
+//! certificates. `Pods` adds to that a node that runs real containers.
 //! Each lives behind walls of its own (see `enclosure`), so any number run side by side.
 
 use crate::components::{Components, NODE};
@@ -32,6 +33,8 @@ use tokio::runtime::Runtime;
 pub enum Size {
     /// Everything but nodes.
     ControlPlane,
+    /// The same, with cert-manager.
+    Certificates,
     /// With a node that runs pods.
     Pods(Pods),
 }
@@ -89,8 +92,10 @@ impl Cluster {
         };
         cluster.state.write("kubeconfig", &cluster.kubeconfig())?;
         cluster.start_control_plane().await?;
-        if let Size::Pods(pods) = size {
-            cluster.start_node(&pods).await?;
+        match size {
+            Size::ControlPlane => {}
+            Size::Certificates => cluster.start_cert_manager().await?,
+            Size::Pods(pods) => cluster.start_node(&pods).await?,
         }
         Ok(cluster)
     }
@@ -126,7 +131,6 @@ impl Cluster {
             parts.kubelet()?,
             parts.kube_proxy()?,
             parts.coredns()?,
-            parts.cert_manager()?,
         ];
         node::prepare(&self.state, &self.enclosure)?;
         let [containerd, others @ ..] = launches;
@@ -138,19 +142,24 @@ impl Cluster {
         for image in node::images(pods)? {
             self.import(&image)?;
         }
-        // cert-manager's own types first: it gives up where they are missing.
-        let [scheduler, kubelet, kube_proxy, coredns, cert_manager] = others;
-        self.launch([scheduler, kubelet, kube_proxy, coredns])?;
+        self.launch(others)?;
+        self.start_cert_manager().await?;
         let client = self.client();
-        manifests::apply_crds(&client, &self.programs.cert_manager_crds()).await?;
-        manifests::ensure_namespace(&client, "cert-manager").await?;
-        self.launch([cert_manager])?;
         node::storage(&client, &self.state, pods).await?;
         self.until("the node", Duration::from_secs(60), async || {
             node::ready(&client).await
         })
         .await?;
         node::label(&client, &pods.node_labels).await
+    }
+
+    /// Its own types first: it gives up where they are missing.
+    async fn start_cert_manager(&mut self) -> Result<(), Error> {
+        let cert_manager = self.parts().cert_manager()?;
+        let client = self.client();
+        manifests::apply_crds(&client, &self.programs.cert_manager_crds()).await?;
+        manifests::ensure_namespace(&client, "cert-manager").await?;
+        self.launch([cert_manager])
     }
 
     fn parts(&self) -> Components<'_> {
@@ -305,6 +314,7 @@ pub(crate) fn prepare(size: &Size) -> Result<Programs, Error> {
     packages::provide(packages::CONTROL_PLANE)?;
     match size {
         Size::ControlPlane => Programs::prepare(&Program::CONTROL_PLANE),
+        Size::Certificates => Programs::prepare(&Program::CERTIFICATES),
         Size::Pods(_) => {
             packages::provide(packages::PODS)?;
             Programs::prepare(&Program::ALL)

@@ -70,6 +70,15 @@ impl Program {
         Self::Kubectl,
     ];
 
+    /// What a cluster without nodes needs that orders certificates.
+    pub const CERTIFICATES: [Self; 5] = [
+        Self::KubeApiserver,
+        Self::Etcd,
+        Self::KubeControllerManager,
+        Self::Kubectl,
+        Self::CertManager,
+    ];
+
     /// Its name, as in `ps`.
     pub const fn name(self) -> &'static str {
         self.source().name

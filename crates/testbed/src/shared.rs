@@ -20,6 +20,15 @@ impl Cluster {
         keep(&KEPT, Size::ControlPlane).await
     }
 
+    /// The control plane with cert-manager all tests of this binary share.
+    ///
+    /// # Panics
+    /// With the reason, where it cannot start.
+    pub async fn shared_certificates() -> &'static Self {
+        static KEPT: Kept = OnceCell::const_new();
+        keep(&KEPT, Size::Certificates).await
+    }
+
     /// The cluster with pods all tests of this binary share.
     ///
     /// # Panics

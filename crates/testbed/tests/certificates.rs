@@ -1,5 +1,5 @@
-//! The cert-manager of a cluster with pods is the real one: it makes an authority, and from it a
-//! certificate.
+//! The cert-manager of a cluster is the real one, with pods and without: it makes an authority, and
+//! from it a certificate.
 
 use k8s_openapi::api::core::v1::Secret;
 use keelson_testbed::{Cluster, until};
@@ -44,7 +44,15 @@ async fn secret(cluster: &Cluster, namespace: &str, name: &str) -> Secret {
 
 #[tokio::test]
 async fn a_certificate_is_issued_by_an_authority_made_in_the_cluster() {
-    let cluster = Cluster::shared_pods().await;
+    issues(Cluster::shared_pods().await).await;
+}
+
+#[tokio::test]
+async fn a_certificate_is_issued_without_nodes_too() {
+    issues(Cluster::shared_certificates().await).await;
+}
+
+async fn issues(cluster: &Cluster) {
     let namespace = cluster.namespace("certificates").await;
     let name = namespace.name();
     let issuer = json!({ "metadata": { "name": "self" }, "spec": { "selfSigned": {} } });
