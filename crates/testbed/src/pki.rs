@@ -50,6 +50,14 @@ impl Authority {
         &self.certificate
     }
 
+    /// The same with its private key: what a test gives an issuer of its own.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            certificate: self.certificate.clone(),
+            key: self.issuer.key().serialize_pem(),
+        }
+    }
+
     /// A client certificate: `user` and `group` are who Kubernetes sees.
     pub fn client(&self, user: &str, group: Option<&str>) -> Result<Identity, rcgen::Error> {
         let mut params = leaf(ExtendedKeyUsagePurpose::ClientAuth);

@@ -1,0 +1,10 @@
+//! The stage, tested by itself: what it plays is what real kubelets, proxies and sidecars do.
+
+mod stage;
+
+#[path = "stage_itself/caller.rs"]
+mod caller;
+#[path = "stage_itself/pods.rs"]
+mod pods;
+#[path = "stage_itself/rendered.rs"]
+mod rendered;
