@@ -4,7 +4,11 @@ mod stage;
 
 #[path = "stage_itself/caller.rs"]
 mod caller;
+#[path = "stage_itself/doors.rs"]
+mod doors;
 #[path = "stage_itself/pods.rs"]
 mod pods;
 #[path = "stage_itself/rendered.rs"]
 mod rendered;
+#[path = "stage_itself/tasks.rs"]
+mod tasks;

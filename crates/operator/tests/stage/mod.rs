@@ -41,6 +41,7 @@ use tokio::sync::{OnceCell, mpsc};
 
 pub(crate) use objects::platform;
 pub(crate) use place::Place;
+pub(crate) use proxy::Files;
 pub(crate) use scene::Scene;
 pub(crate) use script::Fault;
 

@@ -6,11 +6,14 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use keelson_api::SeiNode;
+use keelson_api::names::Annotation;
 use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_api::node_status::{NodePhase, SeiNodeStatus};
 use keelson_testbed::faults::FaultProxy;
 use keelson_testbed::{Authority, Namespace};
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -20,6 +23,7 @@ use tokio::time::timeout;
 
 use super::ledger::Seen;
 use super::objects::{self, SERVICE_ACCOUNT};
+use super::proxy::Files;
 use super::script::{Fault, NodeScript};
 use super::shared::DEADLINE;
 use super::world::World;
@@ -229,6 +233,28 @@ impl Scene {
         authority
     }
 
+    /// Has an object deleted, as a person would.
+    pub(crate) async fn delete<K>(&self, name: &str)
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + DeserializeOwned
+            + Debug,
+    {
+        let deleted = self.api::<K>().delete(name, &DeleteParams::default()).await;
+        deleted.expect("a deletion");
+    }
+
+    /// Touches a pod, so that its mounted files are refreshed at once.
+    pub(crate) async fn touch(&self, pod: &str) {
+        let now = jiff::Timestamp::now().to_string();
+        let annotations = json!({ Annotation::Refresh.as_str(): now });
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+        let pods = self.api::<Pod>();
+        let touched = pods.patch(pod, &PatchParams::default(), &patch).await;
+        touched.expect("a touch");
+    }
+
     /// Merges something into the spec of a node.
     pub(crate) async fn edit(&self, node: &str, spec: Value) -> SeiNode {
         let patch = Patch::Merge(json!({ "spec": spec }));
@@ -326,6 +352,20 @@ impl Scene {
         self.stage
             .shared
             .until(&format!("mode {mode} of {place}"), look)
+            .await;
+    }
+
+    /// Waits until this holds of the files of a node's proxy, as they are mounted.
+    pub(crate) async fn until_files(&self, node: &str, holds: impl Fn(&Files) -> bool) {
+        let place = self.place(node);
+        let look = |world: &mut World| {
+            let files = world.answering(&place).map(|pod| pod.files.clone());
+            let so = files.as_ref().is_some_and(&holds);
+            so.then_some(()).ok_or_else(|| format!("{files:?}"))
+        };
+        self.stage
+            .shared
+            .until(&format!("files of {place}"), look)
             .await;
     }
 

@@ -24,6 +24,11 @@ use crate::stage::Scene;
 const ANSWERS: Duration = Duration::from_secs(20);
 pub(crate) const HANGS: Duration = Duration::from_millis(300);
 
+/// The id of a test's so-manieth task.
+pub(crate) fn task_id(number: u32) -> String {
+    format!("6b1f3a5e-0000-4000-8000-{number:012}")
+}
+
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Told {

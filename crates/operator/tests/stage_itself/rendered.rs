@@ -1,6 +1,7 @@
-//! The objects of a node, rendered and applied as the operator would.
+//! The objects of a node, rendered and applied as the operator would, and what its pod says.
 
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::Pod;
 use keelson_api::SeiNode;
 use keelson_render::{Node, Platform, bootstrap, claim, proxy_config, service, stateful_set};
 use kube::api::{Patch, PatchParams};
@@ -62,4 +63,31 @@ pub(crate) async fn apply_all(scene: &Scene, node: &SeiNode, platform: &Platform
     apply_claim(scene, node, platform).await;
     apply_proxy_config(scene, node, platform).await;
     apply_set(scene, node, platform).await;
+}
+
+/// Waits until a pod runs.
+pub(crate) async fn running(scene: &Scene, pod: &str) -> Pod {
+    let runs = |pod: &Pod| phase(pod) == "Running";
+    scene.until_pod("running", pod, runs).await
+}
+
+/// Its phase.
+pub(crate) fn phase(pod: &Pod) -> &str {
+    let phase = pod.status.as_ref().and_then(|it| it.phase.as_deref());
+    phase.unwrap_or_default()
+}
+
+/// Whether all of it is ready.
+pub(crate) fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod
+        .status
+        .iter()
+        .flat_map(|it| it.conditions.iter().flatten());
+    let mut ready = conditions.filter(|it| it.type_ == "Ready");
+    ready.any(|it| it.status == "True")
+}
+
+/// Its uid.
+pub(crate) fn uid(pod: &Pod) -> &str {
+    pod.metadata.uid.as_deref().unwrap_or_default()
 }
