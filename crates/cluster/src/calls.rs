@@ -213,7 +213,8 @@ impl Calls {
         name: &str,
         only: Only,
     ) -> Result<bool, Error> {
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, resource);
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), namespace, resource);
         let how = deletion(only, Propagation::Background);
         let call = async { unless_gone(api.delete(name, &how).await) };
         let doing = format!("deleting {} {namespace}/{name}", resource.kind);

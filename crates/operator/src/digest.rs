@@ -7,5 +7,8 @@ use sha2::{Digest, Sha256};
 /// the order of its fields.
 pub(crate) fn digest(value: &Value) -> String {
     let hash = Sha256::digest(value.to_string().as_bytes());
-    hash[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    hash[..16]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

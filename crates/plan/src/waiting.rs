@@ -124,10 +124,16 @@ impl std::fmt::Display for Waiting {
             }
             Self::Issuer { name, why } => write!(f, "the issuer {name} cannot issue yet: {why}"),
             Self::Owner { object } => {
-                write!(f, "{object} belongs to a node of the same name that is going")
+                write!(
+                    f,
+                    "{object} belongs to a node of the same name that is going"
+                )
             }
             Self::Template { set } => {
-                write!(f, "the new template of StatefulSet {set} was not looked at yet")
+                write!(
+                    f,
+                    "the new template of StatefulSet {set} was not looked at yet"
+                )
             }
             Self::PodGone { pod } => write!(f, "the pod {pod} is not gone yet"),
             Self::Pod { pod, image, why } => {

@@ -8,10 +8,10 @@
 use serde_json::{Map, Value as Json};
 use toml_edit::{DocumentMut, Item, Value};
 
+use crate::Texts;
 use crate::host::Host;
 use crate::intent::{ApplyError, Intent, apply};
 use crate::schema::File;
-use crate::Texts;
 
 /// Where other tasks write, as a path in `config.toml`, with the key of an override that would.
 const OF_OTHERS: [(&[&str], &str); 2] = [
@@ -127,7 +127,10 @@ mod tests {
             name: "node-0".to_owned(),
             cpus: 7,
         };
-        let with = intent(&[("network.p2p.max_connections", "7"), ("chain.moniker", "me")]);
+        let with = intent(&[
+            ("network.p2p.max_connections", "7"),
+            ("chain.moniker", "me"),
+        ]);
         let written = apply(&with, &host, &Texts::default()).expect("files").texts;
         let peers = Map::from_iter([(
             "config.toml".to_owned(),
@@ -138,7 +141,9 @@ mod tests {
         let without = intent(&[("chain.moniker", "me")]);
         let patched = patch_files(&written, &whole(&without).expect("patch")).expect("patched");
 
-        let expected = apply(&without, &host, &Texts::default()).expect("files").texts;
+        let expected = apply(&without, &host, &Texts::default())
+            .expect("files")
+            .texts;
         let expected = patch_files(&expected, &peers).expect("peers");
         assert_eq!(patched.config, expected.config);
         assert_eq!(patched.app, expected.app);

@@ -11,12 +11,12 @@ mod pod;
 mod sidecar;
 mod volume;
 
-use keelson_api::SeiNode;
-use keelson_cluster::{Calls, Error, Key};
-use keelson_plan::{Entry, Outcome, Plan, Stage, Task, Waiting};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use keelson_api::SeiNode;
+use keelson_cluster::{Calls, Error, Key};
+use keelson_plan::{Entry, Outcome, Plan, Stage, Task, Waiting};
 use kube::ResourceExt;
 use kube::api::{ApiResource, DynamicObject};
 

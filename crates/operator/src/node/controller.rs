@@ -77,7 +77,9 @@ impl Controller {
 
     /// Looks after all nodes, for ever. Begin to watch first.
     pub async fn run(&self) {
-        self.world.synced(self.settings.render.access.is_some()).await;
+        self.world
+            .synced(self.settings.render.access.is_some())
+            .await;
         self.world
             .queue
             .work(WORKERS, |key| async move { self.reconcile(&key).await })

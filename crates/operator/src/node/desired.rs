@@ -163,7 +163,11 @@ fn config(node: &SeiNode, platform: &Platform) -> Result<WantedConfig, Unrendera
     let on = with(Some(keelson_api::sidecar::SidecarTls::default()))?;
     let off = with(None)?;
     let (plaintext, tls) = (off.digest.clone(), on.digest.clone());
-    let wants = node.spec.sidecar.as_ref().is_some_and(|it| it.tls.is_some());
+    let wants = node
+        .spec
+        .sidecar
+        .as_ref()
+        .is_some_and(|it| it.tls.is_some());
     Ok(WantedConfig {
         wanted: if wants { on } else { off },
         plaintext,
@@ -195,10 +199,7 @@ fn intent(node: &Node<'_>) -> Intent {
         _ => BTreeMap::new(),
     };
     if let Some(address) = &node.spec.external_address {
-        overrides.insert(
-            "network.p2p.external_address".to_owned(),
-            address.clone(),
-        );
+        overrides.insert("network.p2p.external_address".to_owned(), address.clone());
     }
     overrides.extend(node.spec.overrides.clone());
     Intent {
@@ -217,11 +218,7 @@ fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 /// Digest of the peers. A node that never had any is given none; one whose peers were all taken away
 /// is given an empty list.
-fn peers_digest(
-    node: &SeiNode,
-    peers: &[PeerSource],
-    applied: Option<&Applied>,
-) -> Option<String> {
+fn peers_digest(node: &SeiNode, peers: &[PeerSource], applied: Option<&Applied>) -> Option<String> {
     let had = applied.is_some_and(|applied| applied.peers.is_some());
     (!node.spec.peers.is_empty() || had).then(|| digest(&json!(peers)))
 }
@@ -237,7 +234,11 @@ fn start(node: &Node<'_>) -> Result<Start, Unrenderable> {
     let Some(s3) = &snapshot.s3 else {
         return Ok(Start::Base(Source::StateSync));
     };
-    if snapshot.bootstrap_image.as_ref().is_some_and(|it| !it.is_empty()) {
+    if snapshot
+        .bootstrap_image
+        .as_ref()
+        .is_some_and(|it| !it.is_empty())
+    {
         let replay = bootstrap::replay(node)?;
         return Ok(Start::Bootstrap {
             from: format!("{} up to {}", replay.image, replay.halt_height),

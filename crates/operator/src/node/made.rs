@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use keelson_render::pod::{ASKED_LABELS, ASKED_RESOURCES, PROXY_CONFIG_HASH, TEMPLATE_HASH, volume};
+use keelson_render::pod::{
+    ASKED_LABELS, ASKED_RESOURCES, PROXY_CONFIG_HASH, TEMPLATE_HASH, volume,
+};
 use serde_json::json;
 
-use crate::quantity::Amount;
 use crate::digest::digest;
+use crate::quantity::Amount;
 
 /// Names of the containers.
 pub(crate) mod container {

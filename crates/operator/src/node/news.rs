@@ -74,7 +74,8 @@ pub fn news(
     if turned(Type::SpecValid, Truth::False) {
         news.push((NodeEvent::SpecInvalid, message(Type::SpecValid)));
     }
-    if turned(Type::Stalled, Truth::True) && truth(&new.conditions, Type::SpecValid) == Truth::True {
+    if turned(Type::Stalled, Truth::True) && truth(&new.conditions, Type::SpecValid) == Truth::True
+    {
         news.push((NodeEvent::Stalled, message(Type::Stalled)));
     }
     let was = truth(&old.conditions, Type::SidecarReady);

@@ -37,7 +37,10 @@ pub fn observed(node: &SeiNode, desired: &Desired, sight: &Sight, applied: &Appl
         approved: sight.approved.filter(|_| sight.pod.is_some()),
         bootstrap: sight.job.is_some()
             || sight.bootstrap_pod.is_some()
-            || sight.service.as_ref().is_some_and(|it| it.identity.bootstrap),
+            || sight
+                .service
+                .as_ref()
+                .is_some_and(|it| it.identity.bootstrap),
     }
 }
 

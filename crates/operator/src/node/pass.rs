@@ -13,7 +13,8 @@ use keelson_api::names::{Annotation, Finalizer};
 use keelson_api::node_status::{Applied, SeiNodeStatus};
 use keelson_cluster::{Error, Key};
 use keelson_plan::{
-    Drift, Memory, Next, Observed, Outcome, Plan, Progress, Verdict, Waiting, drifts, next, outdated,
+    Drift, Memory, Next, Observed, Outcome, Plan, Progress, Verdict, Waiting, drifts, next,
+    outdated,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -99,8 +100,7 @@ impl<'a> Pass<'a> {
         let known = Known { desired, sight };
         let holder = self.holder_of_signing_key();
         let settings = &self.controller.settings;
-        let refusal =
-            validate::validate(&self.node, &known.desired, settings, holder.as_deref());
+        let refusal = validate::validate(&self.node, &known.desired, settings, holder.as_deref());
         if let Some(refusal) = refusal {
             return self.refuse(refusal, Some(known)).await;
         }
@@ -512,14 +512,20 @@ impl<'a> Pass<'a> {
         });
         let calls = &controller.calls;
         let (namespace, name) = (&self.key.namespace, &self.key.name);
-        let written = calls.merge_status::<SeiNode>(namespace, name, &patch).await?;
+        let written = calls
+            .merge_status::<SeiNode>(namespace, name, &patch)
+            .await?;
         points.pass(self.key, Point::AfterWrite).await;
         let Some(mut written) = written else {
             return Ok(());
         };
         written.metadata.managed_fields = None;
         controller.wrote(self.key);
-        let version = written.metadata.resource_version.clone().unwrap_or_default();
+        let version = written
+            .metadata
+            .resource_version
+            .clone()
+            .unwrap_or_default();
         let nodes = &controller.world.nodes;
         nodes.note(self.key.clone(), &version, written.clone());
         let before = self.node.status.take().unwrap_or_default();

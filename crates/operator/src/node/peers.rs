@@ -26,7 +26,10 @@ pub fn resolve<'a>(node: &SeiNode, others: impl Iterator<Item = &'a SeiNode>) ->
 
 /// The label sources of a node.
 pub fn labels(node: &SeiNode) -> impl Iterator<Item = &LabelPeers> {
-    node.spec.peers.iter().filter_map(|peer| peer.label.as_ref())
+    node.spec
+        .peers
+        .iter()
+        .filter_map(|peer| peer.label.as_ref())
 }
 
 /// Whether a node is one of those another finds by these labels.

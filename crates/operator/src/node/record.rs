@@ -128,7 +128,10 @@ pub fn write(written: &Written, id_of: impl Fn(usize, &Entry) -> String) -> Task
 }
 
 fn names(causes: &BTreeSet<Drift>) -> Vec<String> {
-    causes.iter().map(|cause| cause.as_str().to_owned()).collect()
+    causes
+        .iter()
+        .map(|cause| cause.as_str().to_owned())
+        .collect()
 }
 
 fn object(target: &Target) -> Option<Map<String, Value>> {

@@ -156,8 +156,12 @@ impl Eyes {
         sight.set = world.sets.get(&at(key, names::stateful_set(&key.name)));
         sight.service = world.services.get(&at(key, names::service(&key.name)));
         sight.config = world.configs.get(&at(key, names::proxy_config(&key.name)));
-        sight.policy = world.policies.get(&at(key, names::network_policy(&key.name)));
-        sight.certificate = world.certificates.get(&at(key, names::certificate(&key.name)));
+        sight.policy = world
+            .policies
+            .get(&at(key, names::network_policy(&key.name)));
+        sight.certificate = world
+            .certificates
+            .get(&at(key, names::certificate(&key.name)));
         sight.claim = claim.and_then(|claim| world.claims.get(&at(key, claim)));
         sight.pod = world.pods.get(&at(key, names::pod(&key.name)));
         sight.job = world.jobs.get(&at(key, names::bootstrap_job(&key.name)));
@@ -276,7 +280,11 @@ impl Eyes {
     fn believe(&self, key: &Key, ground: Ground, spoken: &Spoken) {
         let mut handshakes = self.handshakes();
         let same = handshakes.get(key).is_some_and(|it| it.ground == ground);
-        if !same || handshakes.get(key).is_some_and(|it| it.at.elapsed() >= BELIEVED) {
+        if !same
+            || handshakes
+                .get(key)
+                .is_some_and(|it| it.at.elapsed() >= BELIEVED)
+        {
             handshakes.insert(
                 key.clone(),
                 Believed {
@@ -289,10 +297,18 @@ impl Eyes {
     }
 
     /// What the Secret of the node's certificate holds, if it asks for one or serves one.
-    async fn held(&self, key: &Key, node: &SeiNode, desired: &Desired) -> Option<Result<Held, Unfit>> {
+    async fn held(
+        &self,
+        key: &Key,
+        node: &SeiNode,
+        desired: &Desired,
+    ) -> Option<Result<Held, Unfit>> {
         let names = names::dns(&key.name, &key.namespace);
         let own = names::certificate(&key.name);
-        let serves = node.status.as_ref().and_then(|it| it.current_sidecar_tls.as_ref());
+        let serves = node
+            .status
+            .as_ref()
+            .and_then(|it| it.current_sidecar_tls.as_ref());
         let wanted = match (&desired.target.tls, serves) {
             (Some(tls), _) => tls.clone(),
             (None, Some(current)) => served(current, &own)?,
@@ -333,7 +349,9 @@ impl Eyes {
     }
 
     fn handshakes(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Believed>> {
-        self.handshakes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.handshakes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read_secrets(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Read>> {
@@ -375,7 +393,11 @@ fn known(node: &SeiNode) -> Option<Fingerprint> {
 
 /// Where the certificate that is served comes from, as the status says.
 pub(crate) fn served(current: &CurrentSidecarTls, own: &str) -> Option<Tls> {
-    match (&current.issuer_name, current.issuer_kind, &current.secret_name) {
+    match (
+        &current.issuer_name,
+        current.issuer_kind,
+        &current.secret_name,
+    ) {
         (Some(name), kind, _) => Some(Tls::Issuer {
             name: name.clone(),
             kind: kind.unwrap_or(keelson_api::sidecar::IssuerKind::ClusterIssuer),

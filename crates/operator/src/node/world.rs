@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service};
@@ -51,6 +52,43 @@ pub struct World {
     pub queue: Queue<Key>,
 }
 
+/// Which namespaces are looked after.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// All.
+    #[default]
+    Cluster,
+    /// This one and no other.
+    Namespace(String),
+}
+
+/// A client for watches, and how far they reach.
+struct Watched {
+    client: Client,
+    scope: Scope,
+}
+
+impl Watched {
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        match &self.scope {
+            Scope::Cluster => Api::all(self.client.clone()),
+            Scope::Namespace(namespace) => Api::namespaced(self.client.clone(), namespace),
+        }
+    }
+
+    fn api_as(&self, resource: &ApiResource) -> Api<DynamicObject> {
+        match &self.scope {
+            Scope::Cluster => Api::all_with(self.client.clone(), resource),
+            Scope::Namespace(namespace) => {
+                Api::namespaced_with(self.client.clone(), namespace, resource)
+            }
+        }
+    }
+}
+
 /// Who uses what.
 #[derive(Default)]
 struct Uses {
@@ -91,8 +129,12 @@ impl World {
     }
 
     /// Begins to watch. What is watched ends with what is returned.
-    pub fn watch(&self, client: &Client, policies: bool) -> JoinSet<()> {
+    pub fn watch(&self, client: &Client, scope: &Scope, policies: bool) -> JoinSet<()> {
         let mut watches = JoinSet::new();
+        let client = &Watched {
+            client: client.clone(),
+            scope: scope.clone(),
+        };
         self.watch_nodes(client, &mut watches);
         let labelled = || watcher::Config::default().labels(Label::Node.as_str());
         macro_rules! owned {
@@ -103,14 +145,23 @@ impl World {
                         wake(&queue, &key.namespace, &$node(seen));
                     }
                 };
-                let api: Api<$kind> = Api::all(client.clone());
+                let api: Api<$kind> = client.api();
                 let mirror = self.$mirror.clone();
                 watches.spawn(mirror.follow(api, labelled(), |it| Some($read(&it)), wake));
             }};
         }
-        owned!(sets, StatefulSet, Set::read, |it: &Set| it.identity.node.clone());
-        owned!(pods, Pod, SeenPod::read, |it: &SeenPod| it.identity.node.clone());
-        owned!(jobs, Job, SeenJob::read, |it: &SeenJob| it.identity.node.clone());
+        owned!(sets, StatefulSet, Set::read, |it: &Set| it
+            .identity
+            .node
+            .clone());
+        owned!(pods, Pod, SeenPod::read, |it: &SeenPod| it
+            .identity
+            .node
+            .clone());
+        owned!(jobs, Job, SeenJob::read, |it: &SeenJob| it
+            .identity
+            .node
+            .clone());
         self.watch_plain::<Service>(client, &self.services, &mut watches);
         self.watch_plain::<ConfigMap>(client, &self.configs, &mut watches);
         if policies {
@@ -121,11 +172,11 @@ impl World {
         watches
     }
 
-    fn watch_plain<K>(&self, client: &Client, mirror: &Mirror<Plain>, watches: &mut JoinSet<()>)
+    fn watch_plain<K>(&self, client: &Watched, mirror: &Mirror<Plain>, watches: &mut JoinSet<()>)
     where
         K: Resource<DynamicType = ()>,
     {
-        let api = Api::all_with(client.clone(), &ApiResource::erase::<K>(&()));
+        let api = client.api_as(&ApiResource::erase::<K>(&()));
         let config = watcher::Config::default().labels(Label::Node.as_str());
         let queue = self.queue.clone();
         let mirror = mirror.clone();
@@ -141,8 +192,8 @@ impl World {
         ));
     }
 
-    fn watch_certificates(&self, client: &Client, watches: &mut JoinSet<()>) {
-        let api = Api::all_with(client.clone(), &certificate_resource());
+    fn watch_certificates(&self, client: &Watched, watches: &mut JoinSet<()>) {
+        let api = client.api_as(&certificate_resource());
         let config = watcher::Config::default().labels(Label::Node.as_str());
         let queue = self.queue.clone();
         watches.spawn(self.certificates.clone().follow(
@@ -157,10 +208,10 @@ impl World {
         ));
     }
 
-    fn watch_nodes(&self, client: &Client, watches: &mut JoinSet<()>) {
+    fn watch_nodes(&self, client: &Watched, watches: &mut JoinSet<()>) {
         let world = self.clone();
         watches.spawn(self.nodes.clone().follow(
-            Api::<SeiNode>::all(client.clone()),
+            client.api::<SeiNode>(),
             watcher::Config::default(),
             |mut node: SeiNode| {
                 node.metadata.managed_fields = None;
@@ -171,10 +222,10 @@ impl World {
     }
 
     /// Secrets and claims, of which a node may use any.
-    fn watch_used(&self, client: &Client, watches: &mut JoinSet<()>) {
+    fn watch_used(&self, client: &Watched, watches: &mut JoinSet<()>) {
         let (uses, queue) = (self.uses.clone(), self.queue.clone());
         watches.spawn(self.secrets.clone().follow(
-            Api::<PartialObjectMeta<Secret>>::all(client.clone()),
+            client.api::<PartialObjectMeta<Secret>>(),
             watcher::Config::default(),
             |secret| Some(secret.resource_version().unwrap_or_default()),
             move |key, _, _| {
@@ -186,7 +237,7 @@ impl World {
         ));
         let (uses, queue) = (self.uses.clone(), self.queue.clone());
         watches.spawn(self.claims.clone().follow(
-            Api::<PersistentVolumeClaim>::all(client.clone()),
+            client.api::<PersistentVolumeClaim>(),
             watcher::Config::default(),
             |claim| Some(Claim::read(&claim)),
             move |key, before: Option<&Claim>, after: Option<&Claim>| {

@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kube::Client;
 use rustls::server::Acceptor;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::LazyConfigAcceptor;
 
@@ -25,6 +25,8 @@ use super::shared::Shared;
 
 /// The first byte of every TLS connection.
 const HANDSHAKE: u8 = 0x16;
+
+const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n";
 
 /// How a connection came in.
 #[derive(Clone, Debug)]
@@ -70,7 +72,7 @@ async fn receive(stream: TcpStream, client: Client, shared: Arc<Shared>) -> io::
 }
 
 async fn receive_tls(stream: TcpStream, client: Client, shared: Arc<Shared>) -> io::Result<()> {
-    let start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+    let mut start = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
     let name = start.client_hello().server_name().map(str::to_owned);
     let Some(target) = name.as_deref().and_then(Target::read) else {
         return Ok(());
@@ -82,8 +84,13 @@ async fn receive_tls(stream: TcpStream, client: Client, shared: Arc<Shared>) -> 
         Some(Fault::Refuse) => return Ok(()),
         _ => {}
     }
-    let (Some(pod), Serving::Tls(tls)) = shared.look(|world| world.serving(&target.node)) else {
-        return Ok(());
+    let (pod, tls) = match shared.look(|world| world.serving(&target.node)) {
+        (Some(pod), Serving::Tls(tls)) => (pod, tls),
+        // A server of plain HTTP does not understand, and says so.
+        (Some(_), serving) if serving.word() == "off" => {
+            return start.io.write_all(BAD_REQUEST).await;
+        }
+        _ => return Ok(()),
     };
     let stream = start.into_stream(tls.config).await?;
     shared.happen(|world| {

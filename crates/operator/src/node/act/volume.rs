@@ -29,7 +29,10 @@ impl Act<'_> {
                     Ok(())
                 }
                 None => Err(Problem::from(Waiting::Volume {
-                    why: format!("the claim {} was just made by someone else", wanted.name_any()),
+                    why: format!(
+                        "the claim {} was just made by someone else",
+                        wanted.name_any()
+                    ),
                 })),
             };
         };
@@ -70,7 +73,8 @@ impl Act<'_> {
 
     async fn check_imported(&self) -> Done {
         let name = self.desired.demand.made.claim().unwrap_or_default();
-        let found: Option<PersistentVolumeClaim> = self.calls.get(&self.key.namespace, &name).await?;
+        let found: Option<PersistentVolumeClaim> =
+            self.calls.get(&self.key.namespace, &name).await?;
         let volume = match found.as_ref().and_then(claim::volume_of) {
             None => None,
             Some(volume) => {

@@ -97,7 +97,10 @@ fn ready(found: &Findings<'_>) -> Option<Said> {
         Some(SeenPod {
             stuck: Some((container, why)),
             ..
-        }) => no(Reason::PodNotReady, format!("{container} cannot start: {why}")),
+        }) => no(
+            Reason::PodNotReady,
+            format!("{container} cannot start: {why}"),
+        ),
         Some(_) => no(Reason::PodNotReady, "the pod is not ready"),
     }
 }
@@ -155,7 +158,10 @@ fn stalled(found: &Findings<'_>) -> Option<Said> {
             let what = called(failure.kind);
             yes(
                 reason,
-                format!("{what} failed at {}: {}{times}", failure.step, failure.error),
+                format!(
+                    "{what} failed at {}: {}{times}",
+                    failure.step, failure.error
+                ),
             )
         }
     }
@@ -213,9 +219,10 @@ fn update(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
             let error = found.memory.failure.as_ref().map(|it| it.error.clone());
             no(Reason::UpdateFailed, error.unwrap_or_default())
         }
-        _ if old.conditions.iter().any(|it| {
-            it.type_ == Type::NodeUpdateInProgress.as_str() && it.status == "False"
-        }) =>
+        _ if old
+            .conditions
+            .iter()
+            .any(|it| it.type_ == Type::NodeUpdateInProgress.as_str() && it.status == "False") =>
         {
             None
         }
@@ -333,29 +340,21 @@ fn tls_secret(found: &Findings<'_>) -> Option<Said> {
             (Unfit::NotFound(_) | Unfit::OtherIssuer { .. }, Some(Order::Failed(why))) => {
                 no(Reason::CertificateFailed, why.clone())
             }
-            (Unfit::NotFound(_), _) if issued => {
-                no(Reason::CertificatePending, unfit.to_string())
-            }
-            (Unfit::Unavailable(_), _) => Some((
-                Truth::Unknown,
-                unfit.reason(),
-                unfit.to_string(),
-            )),
+            (Unfit::NotFound(_), _) if issued => no(Reason::CertificatePending, unfit.to_string()),
+            (Unfit::Unavailable(_), _) => Some((Truth::Unknown, unfit.reason(), unfit.to_string())),
             _ => no(unfit.reason(), unfit.to_string()),
         },
     }
 }
 
 /// What a task of the plan found out about something of a person's.
-fn checked(
-    found: &Findings<'_>,
-    task: Task,
-    [good, absent, bad]: [Reason; 3],
-) -> Option<Said> {
+fn checked(found: &Findings<'_>, task: Task, [good, absent, bad]: [Reason; 3]) -> Option<Said> {
     let failure = found.memory.failure.as_ref();
     let entry = found.plan.and_then(|plan| {
         let entries = &plan.plan.entries;
-        entries.iter().find(|entry: &&Entry| entry.step.task == task)
+        entries
+            .iter()
+            .find(|entry: &&Entry| entry.step.task == task)
     });
     let ended = match found.ended {
         Some(Ended::Complete(plan)) => plan.plan.entries.iter().any(|it| it.step.task == task),
@@ -380,7 +379,11 @@ fn import(found: &Findings<'_>) -> Option<Said> {
     if found.node.spec.imported_claim().is_none() {
         return no(Reason::NotApplicable, "no claim is imported");
     }
-    let reasons = [Reason::PvcValidated, Reason::PvcNotReady, Reason::PvcInvalid];
+    let reasons = [
+        Reason::PvcValidated,
+        Reason::PvcNotReady,
+        Reason::PvcInvalid,
+    ];
     checked(found, Task::EnsureVolume, reasons)
 }
 

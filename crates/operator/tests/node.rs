@@ -1,0 +1,9 @@
+//! The controller of SeiNodes on a real control plane, with played kubelets and sidecars.
+
+mod stage;
+
+#[path = "node/operator.rs"]
+mod operator;
+
+#[path = "node/first.rs"]
+mod first;

@@ -1,0 +1,116 @@
+//! An operator that runs inside the test, in the scene's namespace and nowhere else.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ServiceAccount;
+use keelson_api::names::FieldManager;
+use keelson_cluster::{Calls, Recorder};
+use keelson_operator::node::controller::Controller;
+use keelson_operator::node::points::Points;
+use keelson_operator::node::world::{Scope, World};
+use keelson_operator::platform::{Account, Gateway, Results, Settings};
+use keelson_operator::sidecar::{ACCOUNT, Accounts, Dial, Requested, Sidecars, Whom};
+use keelson_render::Platform;
+use keelson_render::platform::Bucket;
+use kube::Client;
+use kube::api::PostParams;
+use tokio::task::JoinHandle;
+
+use crate::stage::Scene;
+
+/// Everyone is where the stage is.
+struct Stage(SocketAddr);
+
+impl Dial for Stage {
+    fn address(&self, _: &Whom) -> Option<SocketAddr> {
+        Some(self.0)
+    }
+}
+
+/// The settings of a platform in tests.
+pub(crate) fn settings(platform: Platform, namespace: &str) -> Settings {
+    Settings {
+        render: platform,
+        issuers: Vec::new(),
+        rolls_outdated: false,
+        namespace: namespace.to_owned(),
+        pod: "operator".to_owned(),
+        sidecar_client: Account {
+            namespace: namespace.to_owned(),
+            name: ACCOUNT.to_owned(),
+        },
+        gateway: Gateway {
+            name: "gateway".to_owned(),
+            namespace: "gateway".to_owned(),
+            domain: "example.com".to_owned(),
+            public_domain: None,
+        },
+        results: Results {
+            bucket: Bucket {
+                name: "results".to_owned(),
+                region: "us-east-2".to_owned(),
+            },
+            prefix: "results/".to_owned(),
+        },
+    }
+}
+
+/// An operator; it ends at once when it is dropped, wherever it is.
+pub(crate) struct Operator(JoinHandle<()>);
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Operator {
+    /// Starts an operator in this scene.
+    pub(crate) async fn start(scene: &Scene, platform: Platform) -> Self {
+        let settings = settings(platform, scene.namespace());
+        Self::with(scene, scene.operator_client(), settings, Points::default()).await
+    }
+
+    /// The same with settings, a client and someone at the points.
+    pub(crate) async fn with(
+        scene: &Scene,
+        client: Client,
+        settings: Settings,
+        points: Points,
+    ) -> Self {
+        let account = ServiceAccount {
+            metadata: kube::api::ObjectMeta {
+                name: Some(ACCOUNT.to_owned()),
+                ..Default::default()
+            },
+            ..Default::default()
+        };
+        // Another operator of the scene may have made it.
+        let _ = scene
+            .api::<ServiceAccount>()
+            .create(&PostParams::default(), &account)
+            .await;
+        let address = scene.stage().address();
+        let namespace = scene.namespace().to_owned();
+        let tokens = Requested::new(Arc::new(Accounts::new(client.clone(), &namespace)));
+        let sidecars = Sidecars::new(Arc::new(Stage(address)), Arc::new(tokens));
+        let (recorder, scribe) =
+            Recorder::new(client.clone(), FieldManager::Node.as_str(), "operator");
+        Self(tokio::spawn(async move {
+            let world = World::new();
+            let policies = settings.render.access.is_some();
+            let watches = world.watch(&client, &Scope::Namespace(namespace), policies);
+            let controller = Controller::new(
+                Arc::new(settings),
+                Calls::new(client, FieldManager::Node),
+                world,
+                sidecars,
+                recorder,
+                points,
+            );
+            let _watches = watches;
+            tokio::join!(scribe, controller.run());
+        }))
+    }
+}
