@@ -25,6 +25,8 @@ pub struct Rule {
     pub resource: &'static str,
     /// The verb.
     pub verb: &'static str,
+    /// Only this object; none for all of them.
+    pub name: Option<String>,
     /// Only in this namespace; none for all of them.
     pub namespace: Option<String>,
 }
@@ -58,6 +60,7 @@ async fn ask(api: Api<SelfSubjectAccessReview>, rule: Rule) -> Result<Option<Rul
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(ResourceAttributes {
                 group: Some(rule.group.to_owned()),
+                name: rule.name.clone(),
                 namespace: rule.namespace.clone(),
                 resource: Some(resource.to_owned()),
                 subresource,
@@ -79,8 +82,8 @@ fn sentences(refused: &[Rule]) -> Vec<String> {
     let mut lacks: Vec<(&Rule, Vec<&str>)> = Vec::new();
     for rule in refused {
         let same = |other: &Rule| {
-            (other.group, other.resource, &other.namespace)
-                == (rule.group, rule.resource, &rule.namespace)
+            (other.group, other.resource, &other.name, &other.namespace)
+                == (rule.group, rule.resource, &rule.name, &rule.namespace)
         };
         match lacks.iter_mut().find(|(first, _)| same(first)) {
             Some((_, verbs)) => verbs.push(rule.verb),
@@ -104,6 +107,10 @@ fn sentence(rule: &Rule, verbs: &str) -> String {
             format!("the API group {group}"),
         ),
     };
+    let what = match &rule.name {
+        Some(name) => format!("{what} {name}"),
+        None => what,
+    };
     let (place, role) = match &rule.namespace {
         None => (String::new(), "the ClusterRole".to_owned()),
         Some(namespace) => (
@@ -126,6 +133,7 @@ mod tests {
             group,
             resource,
             verb,
+            name: None,
             namespace: None,
         }
     }

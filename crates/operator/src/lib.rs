@@ -6,11 +6,14 @@
 
 pub mod certificate;
 pub mod claim;
+pub mod cli;
 mod digest;
 pub mod flaw;
 pub mod key;
+pub mod metrics;
 pub mod node;
 pub mod platform;
 pub mod quantity;
 pub mod rights;
+pub mod run;
 pub mod sidecar;

@@ -147,3 +147,30 @@ impl Ask {
         )
     }
 }
+
+/// Everything the operator needs, as the questions its readiness asks.
+pub fn rules(namespace: &str) -> Vec<keelson_cluster::Rule> {
+    let rules = |role: &'static Role| {
+        let namespace = (role.reach == Reach::Own).then(|| namespace.to_owned());
+        let of = move |right: &'static Right, name: Option<&str>| {
+            let (namespace, name) = (namespace.clone(), name.map(str::to_owned));
+            let verbs = right.verbs.iter();
+            verbs.map(move |verb| keelson_cluster::Rule {
+                group: right.group,
+                resource: right.resource,
+                verb,
+                name: name.clone(),
+                namespace: namespace.clone(),
+            })
+        };
+        role.rights.iter().flat_map(move |right| match right.names {
+            [] => of(right, None).collect::<Vec<_>>(),
+            names => names
+                .iter()
+                .flat_map(|name| of(right, Some(name)))
+                .collect(),
+        })
+    };
+    const ROLES: &[Role] = &NEEDED;
+    ROLES.iter().flat_map(rules).collect()
+}

@@ -17,6 +17,7 @@ use super::pass::Pass;
 use super::points::Points;
 use super::sight::Eyes;
 use super::world::World;
+use crate::metrics::Metrics;
 use crate::platform::Settings;
 use crate::sidecar::Sidecars;
 
@@ -44,6 +45,8 @@ pub struct Controller {
     pub sidecars: Sidecars,
     /// Says what happened.
     pub recorder: Recorder,
+    /// Counts what happened.
+    pub metrics: Metrics,
     /// Where tests may stop it.
     pub points: Points,
     turn: Mutex<Option<Key>>,
@@ -59,6 +62,7 @@ impl Controller {
         world: World,
         sidecars: Sidecars,
         recorder: Recorder,
+        metrics: Metrics,
         points: Points,
     ) -> Self {
         Self {
@@ -68,6 +72,7 @@ impl Controller {
             world,
             sidecars,
             recorder,
+            metrics,
             points,
             turn: Mutex::default(),
             trouble: Mutex::default(),
@@ -97,7 +102,10 @@ impl Controller {
                 self.trouble().remove(key);
                 Some(after)
             }
-            Err(error) => Some(self.troubled(key, &error)),
+            Err(error) => {
+                self.metrics.troubled(key);
+                Some(self.troubled(key, &error))
+            }
         }
     }
 

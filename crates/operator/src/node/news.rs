@@ -54,7 +54,9 @@ pub fn news(
     ended: Option<&Ended>,
 ) -> Vec<(NodeEvent, String)> {
     let mut news = Vec::new();
-    if old.phase != new.phase && new.phase.is_some_and(|it| it != NodePhase::Pending) {
+    // That a node is being set up is no news: somebody just created it.
+    let beginning = [NodePhase::Pending, NodePhase::Initializing];
+    if old.phase != new.phase && new.phase.is_some_and(|it| !beginning.contains(&it)) {
         let name = |phase: Option<NodePhase>| phase.map_or("none", NodePhase::as_str);
         news.push((
             NodeEvent::PhaseTransition,

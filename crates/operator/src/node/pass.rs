@@ -96,6 +96,9 @@ impl<'a> Pass<'a> {
         };
         let eyes = &self.controller.eyes;
         let sight = eyes.look(self.key, &self.node, &desired).await;
+        if sight.pod.is_some() {
+            self.controller.metrics.probed(self.key, sight.approved);
+        }
         self.applied = applied::recall(&self.node, &desired.target, &sight);
         let known = Known { desired, sight };
         let holder = self.holder_of_signing_key();
@@ -528,13 +531,30 @@ impl<'a> Pass<'a> {
             .unwrap_or_default();
         let nodes = &controller.world.nodes;
         nodes.note(self.key.clone(), &version, written.clone());
-        let before = self.node.status.take().unwrap_or_default();
         let ended = self.ended.clone();
-        self.node = written;
+        let mut before = std::mem::replace(&mut self.node, written);
+        self.count(&before, ended.as_ref());
+        let before = before.status.take().unwrap_or_default();
         for (event, note) in news::news(&before, self.status(), ended.as_ref()) {
             self.say(event, note);
         }
         Ok(())
+    }
+
+    fn count(&self, before: &SeiNode, ended: Option<&Ended>) {
+        let metrics = &self.controller.metrics;
+        let old = before.status.as_ref();
+        let new = self.status();
+        if let Some(phase) = new
+            .phase
+            .filter(|_| old.and_then(|it| it.phase) != new.phase)
+        {
+            metrics.phase_changed(before, phase);
+        }
+        let ends = old.is_some_and(|it| it.plan.is_some()) && new.plan.is_none();
+        if let Some(ended) = ended.filter(|_| ends) {
+            metrics.plan_ended(self.key, ended);
+        }
     }
 
     fn say(&self, event: NodeEvent, note: String) {

@@ -1,16 +1,16 @@
 //! An operator that runs inside the test, in the scene's namespace and nowhere else.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_api::names::FieldManager;
-use keelson_cluster::{Calls, Recorder};
+use keelson_cluster::{Calls, Recorder, Standing};
+use keelson_operator::metrics::Metrics;
 use keelson_operator::node::controller::Controller;
 use keelson_operator::node::points::Points;
 use keelson_operator::node::world::{Scope, World};
 use keelson_operator::platform::{Account, Gateway, Results, Settings};
-use keelson_operator::sidecar::{ACCOUNT, Accounts, Dial, Requested, Sidecars, Whom};
+use keelson_operator::sidecar::{ACCOUNT, Accounts, At, Requested, Sidecars};
 use keelson_render::Platform;
 use keelson_render::platform::Bucket;
 use kube::Client;
@@ -18,15 +18,6 @@ use kube::api::PostParams;
 use tokio::task::JoinHandle;
 
 use crate::stage::Scene;
-
-/// Everyone is where the stage is.
-struct Stage(SocketAddr);
-
-impl Dial for Stage {
-    fn address(&self, _: &Whom) -> Option<SocketAddr> {
-        Some(self.0)
-    }
-}
 
 /// The settings of a platform in tests.
 pub(crate) fn settings(platform: Platform, namespace: &str) -> Settings {
@@ -94,11 +85,12 @@ impl Operator {
         let address = scene.stage().address();
         let namespace = scene.namespace().to_owned();
         let tokens = Requested::new(Arc::new(Accounts::new(client.clone(), &namespace)));
-        let sidecars = Sidecars::new(Arc::new(Stage(address)), Arc::new(tokens));
+        let sidecars = Sidecars::new(Arc::new(At(address)), Arc::new(tokens));
         let (recorder, scribe) =
             Recorder::new(client.clone(), FieldManager::Node.as_str(), "operator");
         Self(tokio::spawn(async move {
             let world = World::new();
+            let metrics = Metrics::new(world.clone(), Standing::new());
             let policies = settings.render.access.is_some();
             let watches = world.watch(&client, &Scope::Namespace(namespace), policies);
             let controller = Controller::new(
@@ -107,6 +99,7 @@ impl Operator {
                 world,
                 sidecars,
                 recorder,
+                metrics,
                 points,
             );
             let _watches = watches;
