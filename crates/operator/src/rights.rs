@@ -5,6 +5,8 @@
 //! roles cannot say (which pods, which Secrets) is in `deploy/operator/policies.yaml`. Asking is for
 //! `cluster`.
 
+use crate::platform::Account;
+
 mod binding;
 mod table;
 
@@ -92,9 +94,17 @@ pub struct Ask {
     pub why: &'static str,
 }
 
-/// Everything the operator needs, one verb at a time, where it runs in `namespace`.
-pub fn asks(namespace: &str) -> Vec<Ask> {
-    NEEDED.iter().flat_map(|role| of(role, namespace)).collect()
+/// Everything the operator needs, one verb at a time, where it runs in `namespace` and calls sidecars
+/// with tokens of `client`.
+pub fn asks(namespace: &str, client: &Account) -> Vec<Ask> {
+    let mut asks: Vec<_> = NEEDED.iter().flat_map(|role| of(role, namespace)).collect();
+    for ask in &mut asks {
+        if ask.subresource == Some("token") {
+            ask.name = Some(client.name.clone());
+            ask.namespace = Some(client.namespace.clone());
+        }
+    }
+    asks
 }
 
 /// The questions of one role.

@@ -131,12 +131,6 @@ pub(super) const OPERATOR: Role = Role {
             "to say what an order is waiting for",
         ),
         right(
-            "",
-            "events",
-            &["create", "patch"],
-            "to tell what it did and why",
-        ),
-        right(
             "events.k8s.io",
             "events",
             &["create", "patch"],

@@ -22,7 +22,8 @@ use tokio::sync::OnceCell;
 
 use crate::files::OBJECTS;
 
-const SOON: Duration = Duration::from_secs(30);
+/// How long what is eventual may take on a busy machine.
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 /// The control plane with the install in force.
 pub(crate) async fn installed() -> &'static Cluster {

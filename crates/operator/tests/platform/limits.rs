@@ -3,15 +3,19 @@
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use keelson_api::names::Label;
+use keelson_operator::platform::read;
 use keelson_operator::rights::{NAMESPACE, OPERATOR, SIDECAR_CLIENT, proxy_binding};
+use keelson_testbed::until;
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use crate::install::{
-    account, apply, attributes, create, installed, may, object, operator, person, pod, refused,
-    until_may,
+    SOON, account, apply, attributes, create, installed, may, object, operator, person, pod,
+    refused, until_may,
 };
+use crate::settings::shipped;
 
 const LABELLED_ONLY: &str =
     "the operator may change and delete pods with the label sei.io/node only";
@@ -229,4 +233,28 @@ async fn a_binding_inside_a_namespace_gives_proxies_nothing() {
     until_may(&person, attributes("", "pods", "get", Some(namespace))).await;
     let review = attributes("authentication.k8s.io", "tokenreviews", "create", None);
     assert!(!may(&person, review).await);
+}
+
+#[tokio::test]
+async fn the_operators_own_pod_is_admitted_to_its_namespace() {
+    let cluster = installed().await;
+    let pods = Api::<Pod>::namespaced(cluster.client(), NAMESPACE);
+    let label = format!("{}={OPERATOR}", Label::AppName);
+    let pod = until("the operator's pod", SOON, async || {
+        let found = pods.list(&ListParams::default().labels(&label)).await;
+        let found = found.map_err(|error| error.to_string())?;
+        found.items.into_iter().next().ok_or("no pod".to_owned())
+    })
+    .await
+    .expect("a pod of the Deployment");
+
+    let spec = pod.spec.expect("a spec");
+    assert_eq!(spec.service_account_name.as_deref(), Some(OPERATOR));
+    // What lets it reach the proxies is what the settings say of it.
+    let settings = read(&shipped(), None).expect("settings");
+    let access = settings.render.access.expect("a network policy");
+    let labels = pod.metadata.labels.expect("labels");
+    for (key, value) in access.operator.labels {
+        assert_eq!(labels.get(&key), Some(&value), "{key}");
+    }
 }

@@ -265,3 +265,19 @@ fn a_process_reads_the_file_it_was_told_of_or_says_that_it_cannot() {
     assert!(written.lines().all(missing), "{written}");
     assert!(of_process(None).expect_err("nothing").names().count() > 2);
 }
+
+#[test]
+fn the_documentation_shows_a_file_that_is_read_and_sentences_that_are_said() {
+    let page = include_str!("../../../../docs/platform.md");
+    let block = |start| {
+        let (_, rest) = page.split_once(start).expect("a block");
+        rest.split_once("```").expect("its end").0
+    };
+    read(&shipped(), Some(block("```yaml\n"))).expect("the example");
+
+    let mut variables = with(&[("SEI_STORAGE_SIZE_DEFAULT", "2000Gx")]);
+    variables.remove("SEI_GENESIS_BUCKET");
+    let file = "snapshotRegions: us-east-2";
+    let problems = read(&variables, Some(file)).expect_err("three things are wrong");
+    assert_eq!(block("ends with code 2:\n\n```\n"), format!("{problems}\n"));
+}

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use keelson_api::SeiNode;
+use keelson_render::names;
 use keelson_testbed::until;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
+use crate::files::OBJECTS;
 use crate::install::{
     account, apply, attributes, create, installed, node, object, operator, owner_of, refused,
     until_may,
@@ -33,7 +36,8 @@ async fn the_owner_of_a_namespace_cannot_make_change_or_delete_a_proxys_configur
     let ours = Api::<ConfigMap>::namespaced(operator(cluster).await, namespace);
     let owner = owner_of(cluster, namespace, "proxy-config-owner").await;
     let maps = Api::<ConfigMap>::namespaced(owner, namespace);
-    let name = "node-0-rbac-proxy-config";
+    let name = names::proxy_config("node-0");
+    let name = name.as_str();
 
     create(&ours, config_map(name)).await;
     create(&maps, config_map("mine")).await;
@@ -125,6 +129,7 @@ async fn a_certificate_of_a_sidecar_is_written_by_cert_manager_and_not_by_the_ow
 
     let annotated = |name: &str| json!({"annotations": {"cert-manager.io/certificate-name": name}});
     let labelled = json!({"labels": {"sei.io/node": "b"}});
+    assert_eq!(names::certificate("a"), "a-sidecar-tls");
     create(&issued, pair("a-sidecar-tls", annotated("a-sidecar-tls"))).await;
     create(&issued, pair("b-sidecar-tls", labelled.clone())).await;
     let renewed = Patch::Merge(json!({"stringData": {"tls.crt": "renewed"}}));
@@ -260,4 +265,34 @@ async fn what_is_reserved_goes_with_its_owner_and_with_its_namespace() {
     )
     .await
     .expect("a namespace goes with all that is in it");
+}
+
+/// The API server reads policies only when they are asked, and says then what it cannot make of them.
+#[tokio::test]
+async fn the_api_server_understands_every_expression_of_the_policies() {
+    let cluster = installed().await;
+    let policies = Api::<ValidatingAdmissionPolicy>::all(cluster.client());
+    let shipped = OBJECTS
+        .iter()
+        .filter(|it| it["kind"] == "ValidatingAdmissionPolicy");
+    let mut seen = 0;
+    for name in shipped.filter_map(|it| it["metadata"]["name"].as_str()) {
+        let status = until("the check of a policy", EVENTUALLY, async || {
+            let policy = policies
+                .get(name)
+                .await
+                .map_err(|error| error.to_string())?;
+            let status = policy.status.unwrap_or_default();
+            let checked = status.observed_generation == policy.metadata.generation;
+            checked
+                .then_some(status)
+                .ok_or(format!("{name} is not checked"))
+        })
+        .await
+        .expect("a policy that was checked");
+        let warnings = status.type_checking.and_then(|it| it.expression_warnings);
+        assert_eq!(warnings.unwrap_or_default(), [], "{name}");
+        seen += 1;
+    }
+    assert_eq!(seen, 4);
 }
