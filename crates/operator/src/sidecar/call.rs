@@ -180,3 +180,77 @@ async fn whole(answer: http::Response<Incoming>) -> Result<Answer, CallError> {
         body: body.to_bytes(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Dial, NoToken, Tokens};
+    use super::*;
+    use futures::FutureExt;
+    use futures::future::BoxFuture;
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::net::TcpListener;
+    use uuid::Uuid;
+
+    struct At(SocketAddr);
+
+    impl Dial for At {
+        fn address(&self, _: &Whom) -> Option<SocketAddr> {
+            Some(self.0)
+        }
+    }
+
+    struct Any;
+
+    impl Tokens for Any {
+        fn token<'a>(
+            &'a self,
+            _: &'a str,
+            _: &'a str,
+            _: Audience,
+        ) -> BoxFuture<'a, Result<Token, NoToken>> {
+            async { Ok(Token::new("any")) }.boxed()
+        }
+
+        fn drop_token(&self, _: &str, _: &str, _: Audience, _: &Token) {}
+    }
+
+    /// Answers one request.
+    async fn answer_one(listener: TcpListener) {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.expect("a head"));
+        }
+        let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
+        stream.write_all(answer).await.expect("an answer");
+    }
+
+    /// The kept connection has ended, and whoever drives it has not run since.
+    #[tokio::test]
+    async fn a_change_of_which_nothing_was_sent_goes_out_on_a_new_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let at = At(listener.local_addr().expect("an address"));
+        let sidecars = Sidecars::new(Arc::new(at), Arc::new(Any));
+        let (near, far) = duplex(1024);
+        let dead = Connection::speak(near, Vec::new()).await;
+        let over = Transport::Plaintext;
+        sidecars.pool.put("pod", &over, dead.expect("a connection"));
+        drop(far);
+        assert_eq!(sidecars.kept(), 1);
+        let whom = Whom {
+            namespace: "sei".to_owned(),
+            node: "pacific".to_owned(),
+            pod_uid: "pod".to_owned(),
+            ip: None,
+        };
+
+        let (done, ()) = tokio::join!(
+            sidecars.call_off(&whom, &over, Audience::Node, Uuid::from_u128(1)),
+            answer_one(listener),
+        );
+
+        assert_eq!(done, Ok(()));
+    }
+}

@@ -104,11 +104,12 @@ impl Pool {
         self.kept().pods.remove(pod_uid);
     }
 
+    /// How many connections can be used.
     pub(super) fn len(&self) -> usize {
+        let now = Instant::now();
         let kept = self.kept();
-        let idle = kept.pods.values();
-        idle.map(|it| usize::from(it.plaintext.is_some()) + usize::from(it.tls.is_some()))
-            .sum()
+        let idle = kept.pods.values().flat_map(|it| [&it.plaintext, &it.tls]);
+        idle.flatten().filter(|it| it.usable(now)).count()
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -1,8 +1,8 @@
 //! What a port speaks, learned by a handshake that sends nothing else.
 //!
 //! A server of plain HTTP answers the greeting of TLS with a text. kube-rbac-proxy waits for the end
-//! of a line first; a greeting has some 1200 random bytes, and fewer than one in a hundred have none
-//! that ends a line. Then the port is unknown until the next look.
+//! of a line first, and every greeting has one: a line feed is also the number of the extension in
+//! which the groups are listed.
 
 use keelson_tls::client::{NoPins, Pins, Untrusted};
 use keelson_tls::observe::{Peer, Unobserved, observe_on};
