@@ -6,6 +6,7 @@
 
 use crate::client::within;
 use crate::error::Error;
+use crate::owned::drop_nulls;
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
@@ -290,11 +291,14 @@ fn unless_gone<T>(answer: kube::Result<T>) -> kube::Result<Option<T>> {
     }
 }
 
+/// What is sent for an apply.
 fn value(object: &impl Serialize, doing: impl Fn() -> String) -> Result<Value, Error> {
-    serde_json::to_value(object).map_err(|error| Error::Malformed {
+    let mut value = serde_json::to_value(object).map_err(|error| Error::Malformed {
         doing: doing(),
         reason: format!("it is no JSON: {error}"),
-    })
+    })?;
+    drop_nulls(&mut value);
+    Ok(value)
 }
 
 /// Namespace and name of an object to be applied.

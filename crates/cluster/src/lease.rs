@@ -18,7 +18,7 @@ use record::{Election, Step};
 use std::future::Future;
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 /// How long a lease is good that nobody renews. The original's, as are the others.
 pub(crate) const LEASE_DURATION: Duration = Duration::from_secs(15);
@@ -188,8 +188,9 @@ impl Candidate {
     async fn keep(&mut self, mut renewed: Instant) -> String {
         let mut why = String::new();
         loop {
-            sleep(RETRY_PERIOD).await;
-            let (began, deadline) = (Instant::now(), renewed + RENEW_DEADLINE);
+            let deadline = renewed + RENEW_DEADLINE;
+            sleep_until(deadline.min(Instant::now() + RETRY_PERIOD)).await;
+            let began = Instant::now();
             if began >= deadline {
                 return format!("the lease was not renewed within {RENEW_DEADLINE:?}: {why}");
             }

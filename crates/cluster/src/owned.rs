@@ -7,10 +7,12 @@
 //! we own but no longer want is in one and not in the other. What the server adds by itself is not
 //! ours and not seen.
 //!
-//! Two things do not come back as they were sent. Quantities are written in one way by the server:
-//! both sides are brought to it ([`quantity`](crate::quantity)). And a list or map that is owned as
-//! a whole ("atomic": rules of a NetworkPolicy, `volumeClaimTemplates`) comes back with the server's
-//! defaults in it: whoever applies one must spell its defaults out, or it is never already so.
+//! Three things do not come back as they were sent. Quantities are written in one way by the server:
+//! both sides are brought to it ([`quantity`](crate::quantity)). Zeros (`0`, `false`, `""`, `[]`,
+//! `{}`) are often not kept, though the field stays ours: on both sides such a field is `null`. And a
+//! list that is owned as a whole ("atomic": rules of a NetworkPolicy, `volumeClaimTemplates`) comes
+//! back with the server's defaults in it and without its zeros: whoever applies one must spell the
+//! defaults out and leave the zeros out, or it is never already so.
 
 use crate::quantity;
 use serde_json::{Map, Value};
@@ -29,23 +31,23 @@ pub fn owned(object: &Value, manager: &str) -> Value {
             join(&mut fields, set);
         }
     }
-    if fields.is_empty() {
-        return Value::Object(Map::new());
+    match pick(object, &fields) {
+        Some(part) if !fields.is_empty() => normal(&part, Place::Elsewhere),
+        _ => Value::Object(Map::new()),
     }
-    let part = pick(object, &fields).unwrap_or_else(|| Value::Object(Map::new()));
-    normal(&part, Place::Elsewhere).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
-/// What we would apply, without what no field manager owns: its type and name, its status, and
-/// fields that are null or an empty list.
+/// What we would apply, in the shape of [`owned`]: without its type, name and status, which no field
+/// manager owns, and without nulls.
 pub fn comparable(wanted: &Value) -> Value {
-    let mut wanted = normal(wanted, Place::Elsewhere).unwrap_or_else(|| Value::Object(Map::new()));
+    let mut wanted = wanted.clone();
+    drop_nulls(&mut wanted);
     if let Some(fields) = wanted.as_object_mut() {
         for field in ["apiVersion", "kind", "status"] {
             fields.shift_remove(field);
         }
         if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-            for field in ["name", "namespace", "creationTimestamp"] {
+            for field in ["name", "namespace"] {
                 metadata.shift_remove(field);
             }
             if metadata.is_empty() {
@@ -53,7 +55,7 @@ pub fn comparable(wanted: &Value) -> Value {
             }
         }
     }
-    wanted
+    normal(&wanted, Place::Elsewhere)
 }
 
 /// A digest of the value; the order of fields does not count, the order of lists does.
@@ -93,10 +95,16 @@ fn pick(value: &Value, fields: &Map<String, Value>) -> Option<Value> {
     }
     match value {
         Value::Object(map) => Some(Value::Object(
-            map.iter()
-                .filter_map(|(name, value)| {
-                    let below = fields.get(&format!("f:{name}"))?.as_object()?;
-                    Some((name.clone(), pick(value, below)?))
+            fields
+                .iter()
+                .filter_map(|(path, below)| {
+                    let name = path.strip_prefix("f:")?;
+                    // Ours and not there: a zero that the server does not keep.
+                    let part = match map.get(name) {
+                        Some(value) => pick(value, below.as_object()?)?,
+                        None => Value::Null,
+                    };
+                    Some((name.to_owned(), part))
                 })
                 .collect(),
         )),
@@ -156,30 +164,54 @@ impl Place {
     }
 }
 
-/// A value as the server would write it: no nulls, no empty lists, quantities in one way.
-fn normal(value: &Value, place: Place) -> Option<Value> {
+/// A value written in one way: quantities as the server does, fields that are zero as `null`.
+fn normal(value: &Value, place: Place) -> Value {
     match value {
-        Value::Null => None,
-        Value::Array(items) if items.is_empty() => None,
-        Value::Array(items) => Some(Value::Array(
-            items
-                .iter()
-                .map(|item| normal(item, Place::Elsewhere).unwrap_or(Value::Null))
-                .collect(),
-        )),
-        Value::Object(map) => Some(Value::Object(
-            map.iter()
-                .filter_map(|(name, value)| Some((name.clone(), normal(value, place.below(name))?)))
-                .collect(),
-        )),
+        Value::Array(items) => {
+            let items = items.iter().map(|item| normal(item, Place::Elsewhere));
+            Value::Array(items.collect())
+        }
+        Value::Object(map) => {
+            let field = |(name, value): (&String, &Value)| {
+                let value = match is_zero(value) {
+                    true => Value::Null,
+                    false => normal(value, place.below(name)),
+                };
+                (name.clone(), value)
+            };
+            Value::Object(map.iter().map(field).collect())
+        }
         plain if place == Place::Quantity => {
             let text = match plain {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            Some(Value::String(quantity::canonical(&text).unwrap_or(text)))
+            Value::String(quantity::canonical(&text).unwrap_or(text))
         }
-        plain => Some(plain.clone()),
+        plain => plain.clone(),
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(yes) => !yes,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+    }
+}
+
+/// Takes out fields that are null: whoever applies one owns it, and nobody means to.
+pub(crate) fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
 

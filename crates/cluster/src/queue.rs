@@ -61,7 +61,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
 
     /// Look at this key after a while. Of several times the earliest holds.
     pub fn add_after(&self, key: K, after: Duration) {
-        self.schedule().add_at(key, Instant::now() + after);
+        let now = Instant::now();
+        self.schedule().add_at(key, now + after, now);
         self.inner.changed.notify_one();
     }
 
@@ -139,8 +140,9 @@ struct Held<K: Clone + Eq + Hash + Ord> {
 impl<K: Clone + Eq + Hash + Ord> Held<K> {
     fn finish(mut self, again: Option<Duration>) {
         if let Some(key) = self.key.take() {
-            let at = again.map(|after| Instant::now() + after);
-            self.queue.schedule().done(key, at);
+            let now = Instant::now();
+            let at = again.map(|after| now + after);
+            self.queue.schedule().done(key, at, now);
         }
     }
 }
@@ -150,7 +152,7 @@ impl<K: Clone + Eq + Hash + Ord> Drop for Held<K> {
         if let Some(key) = self.key.take() {
             let mut schedule = self.queue.schedule();
             schedule.add(key.clone());
-            schedule.done(key, None);
+            schedule.done(key, None, Instant::now());
             drop(schedule);
             self.queue.inner.changed.notify_one();
         }

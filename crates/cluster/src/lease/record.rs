@@ -132,3 +132,112 @@ pub(super) fn with_spec(found: Option<Lease>, spec: LeaseSpec) -> Lease {
         ..found.unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(holder: &str, seconds: Option<i32>, renewed: i64) -> Lease {
+        let time = |second| Timestamp::from_second(second).ok().map(MicroTime);
+        lease(
+            "lease",
+            LeaseSpec {
+                holder_identity: Some(holder.to_owned()),
+                lease_duration_seconds: seconds,
+                acquire_time: time(1),
+                renew_time: time(renewed),
+                lease_transitions: Some(7),
+                ..LeaseSpec::default()
+            },
+        )
+    }
+
+    fn after(start: Instant, seconds: u64) -> Instant {
+        start + Duration::from_secs(seconds)
+    }
+
+    fn written(step: Step) -> LeaseSpec {
+        match step {
+            Step::Write(spec) | Step::Create(spec) => spec,
+            Step::Wait => panic!("there is something to write"),
+        }
+    }
+
+    #[test]
+    fn a_lease_of_another_is_waited_for_from_its_last_change() {
+        let (start, time) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        let mut election = Election::new("ours".to_owned());
+        let old = found("theirs", Some(15), 10);
+        let renewed = found("theirs", Some(15), 12);
+        assert_eq!(election.step(Some(&old), start, time), Step::Wait);
+        assert_eq!(
+            election.step(Some(&old), after(start, 14), time),
+            Step::Wait
+        );
+        assert_eq!(
+            election.step(Some(&renewed), after(start, 14), time),
+            Step::Wait
+        );
+        assert_eq!(
+            election.step(Some(&renewed), after(start, 28), time),
+            Step::Wait
+        );
+        assert_eq!(election.holder(), Some("theirs"));
+        let taken = written(election.step(Some(&renewed), after(start, 29), time));
+        assert_eq!(taken.holder_identity.as_deref(), Some("ours"));
+        assert_eq!(taken.lease_transitions, Some(8));
+        assert_eq!(taken.acquire_time, Some(MicroTime(time)));
+    }
+
+    #[test]
+    fn a_lease_that_does_not_say_how_long_is_good_for_as_long_as_ours() {
+        let (start, time) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        for odd in [None, Some(-1)] {
+            let mut election = Election::new("ours".to_owned());
+            let lease = found("theirs", odd, 10);
+            assert_eq!(election.step(Some(&lease), start, time), Step::Wait);
+            assert_eq!(
+                election.step(Some(&lease), after(start, 14), time),
+                Step::Wait
+            );
+            let step = election.step(Some(&lease), after(start, 15), time);
+            assert!(matches!(step, Step::Write(_)), "{step:?}");
+        }
+    }
+
+    #[test]
+    fn a_lease_nobody_holds_is_taken_at_once_and_our_own_is_renewed_as_it_is() {
+        let (start, time) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        let mut election = Election::new("ours".to_owned());
+        let free = found("", Some(1), 10);
+        let taken = written(election.step(Some(&free), start, time));
+        assert_eq!(taken.lease_transitions, Some(8));
+        assert_eq!(taken.lease_duration_seconds, Some(15));
+        let ours = found("ours", Some(15), 10);
+        let renewed = written(election.step(Some(&ours), after(start, 2), time));
+        assert_eq!(renewed.lease_transitions, Some(7));
+        assert_eq!(
+            renewed.acquire_time,
+            found("", None, 1).spec.and_then(|it| it.acquire_time)
+        );
+        assert_eq!(renewed.renew_time, Some(MicroTime(time)));
+        let new = written(election.step(None, after(start, 4), time));
+        assert_eq!(new.lease_transitions, Some(0));
+        assert_eq!(new.acquire_time, Some(MicroTime(time)));
+    }
+
+    #[test]
+    fn only_our_own_lease_is_let_go() {
+        let (election, time) = (Election::new("ours".to_owned()), Timestamp::UNIX_EPOCH);
+        assert_eq!(
+            election.release(Some(&found("theirs", Some(15), 10)), time),
+            None
+        );
+        assert_eq!(election.release(None, time), None);
+        let freed = election.release(Some(&found("ours", Some(15), 10)), time);
+        let freed = freed.expect("ours to give");
+        assert_eq!(freed.holder_identity.as_deref(), Some(""));
+        assert_eq!(freed.lease_duration_seconds, Some(1));
+        assert_eq!(freed.lease_transitions, Some(7));
+    }
+}

@@ -175,3 +175,6 @@ fn reached(newest: Option<u64>, version: Option<u64>) -> bool {
 fn deleted<V>(known: &Entry<V>, comes: Option<u64>) -> bool {
     known.value.is_none() && known.version.is_some() && known.version == comes
 }
+
+#[cfg(test)]
+mod tests;

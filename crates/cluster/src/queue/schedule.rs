@@ -41,7 +41,9 @@ impl<K: Clone + Eq + Hash + Ord> Schedule<K> {
         }
     }
 
-    pub(super) fn add_at(&mut self, key: K, at: Instant) {
+    /// A time for a key. One that has come already is not the earliest of those to come.
+    pub(super) fn add_at(&mut self, key: K, at: Instant, now: Instant) {
+        self.ripen(now);
         if let Some(known) = self.due.get(&key) {
             if *known <= at {
                 return;
@@ -52,14 +54,19 @@ impl<K: Clone + Eq + Hash + Ord> Schedule<K> {
         self.by_time.insert((at, key));
     }
 
-    /// The next key to look at, if one is ready.
-    pub(super) fn take(&mut self, now: Instant) -> Option<K> {
+    /// Keys whose time has come are ready.
+    fn ripen(&mut self, now: Instant) {
         while self.by_time.first().is_some_and(|(at, _)| *at <= now) {
             if let Some((_, key)) = self.by_time.pop_first() {
                 self.due.remove(&key);
                 self.add(key);
             }
         }
+    }
+
+    /// The next key to look at, if one is ready.
+    pub(super) fn take(&mut self, now: Instant) -> Option<K> {
+        self.ripen(now);
         let key = self.ready.pop_front()?;
         self.is_ready.remove(&key);
         self.working.insert(key.clone(), false);
@@ -67,10 +74,10 @@ impl<K: Clone + Eq + Hash + Ord> Schedule<K> {
     }
 
     /// A look has ended, and wants another at this time.
-    pub(super) fn done(&mut self, key: K, again_at: Option<Instant>) {
+    pub(super) fn done(&mut self, key: K, again_at: Option<Instant>, now: Instant) {
         let again = self.working.remove(&key).unwrap_or(false);
         if let Some(at) = again_at {
-            self.add_at(key.clone(), at);
+            self.add_at(key.clone(), at, now);
         }
         if again {
             self.add(key);
@@ -81,15 +88,14 @@ impl<K: Clone + Eq + Hash + Ord> Schedule<K> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    pub(super) fn ready(&self, now: Instant) -> usize {
-        let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
-        let more = due.filter(|(_, key)| !self.is_ready.contains(key));
-        self.ready.len() + more.count()
+    pub(super) fn ready(&mut self, now: Instant) -> usize {
+        self.ripen(now);
+        self.ready.len()
     }
 
-    pub(super) fn waiting(&self, now: Instant) -> usize {
-        let due = self.by_time.iter().take_while(|(at, _)| *at <= now);
-        self.by_time.len() - due.count()
+    pub(super) fn waiting(&mut self, now: Instant) -> usize {
+        self.ripen(now);
+        self.by_time.len()
     }
 
     pub(super) fn working(&self) -> usize {
