@@ -36,7 +36,7 @@ const ABSENT_WAIT: Duration = Duration::from_secs(15);
 type Events<K> = BoxStream<'static, kube::Result<WatchEvent<K>>>;
 
 /// Where the next round starts.
-enum From {
+enum Start {
     /// With a list.
     Nothing,
     /// After this version.
@@ -49,7 +49,7 @@ pub(super) struct Follow<K, V, Keep, Changed> {
     config: watcher::Config,
     keep: Keep,
     changed: Changed,
-    from: From,
+    from: Start,
     streaming: bool,
     failures: u32,
     kind: PhantomData<fn(K)>,
@@ -76,7 +76,7 @@ where
             config,
             keep,
             changed,
-            from: From::Nothing,
+            from: Start::Nothing,
             streaming: true,
             failures: 0,
             kind: PhantomData,
@@ -88,7 +88,7 @@ where
             let began = Instant::now();
             match self.round().await {
                 Ok(()) => {}
-                Err(Error::Api { cause, .. }) if is_expired(&cause) => self.from = From::Nothing,
+                Err(Error::Api { cause, .. }) if is_expired(&cause) => self.from = Start::Nothing,
                 Err(error) => {
                     let wait = self.wait_after(&error);
                     self.mirror.is_in_trouble(error.to_string());
@@ -114,11 +114,11 @@ where
     /// A list if one is needed, and a watch until the server ends it, as it does.
     async fn round(&mut self) -> Result<(), Error> {
         let events = match &self.from {
-            From::Version(version) => {
+            Start::Version(version) => {
                 let version = version.clone();
                 self.open(&version, false).await?
             }
-            From::Nothing => self.list().await?,
+            Start::Nothing => self.list().await?,
         };
         self.watch(events).await
     }
@@ -137,7 +137,7 @@ where
         self.open(&version, false).await
     }
 
-    async fn open(&self, version: &str, list: bool) -> Result<Events<K>, Error> {
+    async fn open(&mut self, version: &str, list: bool) -> Result<Events<K>, Error> {
         let how = WatchParams {
             label_selector: self.config.label_selector.clone(),
             field_selector: self.config.field_selector.clone(),
@@ -217,7 +217,7 @@ where
                 Some(WatchEvent::Bookmark(mark)) => {
                     let version = mark.metadata.resource_version;
                     self.mirror.view().reached(&version);
-                    self.from = From::Version(version);
+                    self.from = Start::Version(version);
                 }
                 Some(WatchEvent::Error(status)) => {
                     return Err(Error::of(doing(), kube::Error::Api(status)));
@@ -248,7 +248,9 @@ where
             (self.changed)(&change.key, before, after);
         }
         // During a list the versions are those of the objects, in no order.
-        if let From::Version(from) = &mut self.from {
+        if let Start::Version(from) = &mut self.from
+            && !version.is_empty()
+        {
             *from = version;
         }
     }
@@ -258,7 +260,7 @@ where
         for change in vanished {
             (self.changed)(&change.key, change.before.as_deref(), None);
         }
-        self.from = From::Version(version);
+        self.from = Start::Version(version);
         self.failures = 0;
         self.mirror.is_good();
         self.mirror.inner.synced.send_replace(true);

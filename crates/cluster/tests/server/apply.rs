@@ -370,6 +370,14 @@ async fn what_another_applied_or_a_status_is_not_ours() {
     let live = stage.put("a", "theirs").await;
     let live = serde_json::to_value(&live).expect("JSON");
     assert_eq!(owned(&live, MANAGER), json!({}));
+    // Neither is what we wrote in another way than by applying it.
+    let patch = json!({ "data": { "more": "ours" } });
+    let merged = stage
+        .calls()
+        .merge::<ConfigMap>(stage.name(), "a", &patch)
+        .await;
+    let live = serde_json::to_value(merged.expect("an answer")).expect("JSON");
+    assert_eq!(owned(&live, MANAGER), json!({}));
     assert_eq!(
         owned(&live, "somebody"),
         json!({ "data": { "value": "theirs" } })

@@ -8,6 +8,7 @@ use kube::api::PartialObjectMeta;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 use serde_json::{from_value, json};
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -31,7 +32,12 @@ impl Followed {
     pub(crate) fn new(api: Api<ConfigMap>, config: Config) -> Self {
         let mirror = Mirror::new("ConfigMaps");
         let (tell, told) = mpsc::unbounded_channel();
-        let keep = |map: ConfigMap| map.data?.remove("value");
+        // What cannot be shared between threads can still be kept by one.
+        let looked_at = Cell::new(0);
+        let keep = move |map: ConfigMap| {
+            looked_at.set(looked_at.get() + 1);
+            map.data?.remove("value")
+        };
         let changed = move |key: &Key, before: Option<&String>, after: Option<&String>| {
             let _ = tell.send((key.name.clone(), before.cloned(), after.cloned()));
         };
