@@ -11,6 +11,8 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams
 use kube::client::Body;
 use kube::{Api, Client};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -29,6 +31,9 @@ async fn changes_while_a_watch_is_cut_are_told_of_afterwards_without_a_new_list(
     soon("the first list", followed.mirror.synced()).await;
     followed.told().await;
     followed.told().await;
+    // What was told already is not told again.
+    stage.put("b", "1b").await;
+    assert_eq!(followed.told().await, change("b", Some("1"), Some("1b")));
     let closed = stage.faults.inject(Fault::Unavailable, On::watches());
     assert_eq!(stage.faults.cut_watches(), 1);
     stage.remove("a").await;
@@ -40,7 +45,7 @@ async fn changes_while_a_watch_is_cut_are_told_of_afterwards_without_a_new_list(
     let told = followed.settles("c", Some("1")).await;
     let expected = [
         change("a", Some("1"), None),
-        change("b", Some("1"), Some("2")),
+        change("b", Some("1b"), Some("2")),
         change("c", None, Some("1")),
     ];
     assert_eq!(told, expected);
@@ -89,10 +94,13 @@ async fn a_list_in_pages_serves_where_the_server_cannot_stream_one() {
     }
     // A real server of an older version refuses the word; this one knows it.
     let real = stage.client();
+    let refusals = Arc::new(AtomicUsize::new(0));
+    let refused = refusals.clone();
     let older = tower::service_fn(move |request: http::Request<Body>| {
-        let real = real.clone();
+        let (real, refused) = (real.clone(), refused.clone());
         async move {
             if request.uri().to_string().contains("sendInitialEvents") {
+                refused.fetch_add(1, Ordering::Relaxed);
                 let status = json!({
                     "kind": "Status",
                     "status": "Failure",
@@ -129,6 +137,7 @@ async fn a_list_in_pages_serves_where_the_server_cannot_stream_one() {
     expired.hit(1).await.expect("another");
     followed.settles("d", None).await;
     assert_eq!(followed.mirror.len(), 3);
+    assert_eq!(refusals.load(Ordering::Relaxed), 1, "it is asked once");
 }
 
 #[tokio::test]
