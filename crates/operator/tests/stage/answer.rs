@@ -96,16 +96,24 @@ pub(crate) async fn answer(
     }
     let stale = match (origin, &serving) {
         (_, Serving::Nothing | Serving::Shut) => return Reply::Close,
-        (Origin::Plain, Serving::Tls(_)) => {
+        // Connections end with the pod they were made to.
+        (Origin::Tls { pod: first }, _) if *first != pod => return Reply::Close,
+        (Origin::Plain { pod: first }, _) if first.get().is_some_and(|it| *it != pod) => {
+            return Reply::Close;
+        }
+        (Origin::Plain { pod: first }, Serving::Tls(_)) if first.get().is_none() => {
             let sentence = "Client sent an HTTP request to an HTTPS server.\n";
             return Reply::text(StatusCode::BAD_REQUEST, sentence);
         }
-        (Origin::Tls { pod: other }, _) if *other != pod => return Reply::Close,
-        (Origin::Tls { .. }, Serving::Plain) => true,
-        _ => false,
+        (Origin::Plain { pod: first }, Serving::Plain) => {
+            first.get_or_init(|| pod.clone());
+            false
+        }
+        (Origin::Plain { .. }, Serving::Tls(_)) | (Origin::Tls { .. }, Serving::Plain) => true,
+        (Origin::Tls { .. }, Serving::Tls(_)) => false,
     };
     let asked = Asked {
-        plaintext: matches!(origin, Origin::Plain),
+        plaintext: matches!(origin, Origin::Plain { .. }),
         token: bearer(&request),
         audiences: shared
             .look(|world| audiences(world.answering(&target.node)?.proxy_arguments()))

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -31,11 +31,11 @@ const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r
 /// How a connection came in.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    Plain,
+    /// In plaintext. The pod that has answered on it, if any has, is known by the cell: a mode that
+    /// comes later does not change what an older connection is.
+    Plain { pod: Arc<OnceLock<String>> },
     /// Over TLS, with this pod.
-    Tls {
-        pod: String,
-    },
+    Tls { pod: String },
 }
 
 /// Lets everyone in, for ever.
@@ -68,7 +68,8 @@ async fn receive(stream: TcpStream, client: Client, shared: Arc<Shared>) -> io::
     if first == [HANDSHAKE] {
         return receive_tls(stream, client, shared).await;
     }
-    serve(stream, Origin::Plain, client, shared).await
+    let pod = Arc::default();
+    serve(stream, Origin::Plain { pod }, client, shared).await
 }
 
 async fn receive_tls(stream: TcpStream, client: Client, shared: Arc<Shared>) -> io::Result<()> {

@@ -145,7 +145,7 @@ impl World {
             let at = |name: &str| pod.place.beside(name);
             if let Some(claim) = &volume.persistent_volume_claim {
                 let claim = self.claims.get(&at(&claim.claim_name));
-                return claim.is_some_and(|(_, bound)| *bound);
+                return claim.is_some_and(|it| it.bound);
             }
             if let Some(map) = &volume.config_map {
                 return map.optional == Some(true) || self.config_maps.contains_key(&at(&map.name));

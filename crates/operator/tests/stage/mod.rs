@@ -30,7 +30,7 @@ pub(crate) mod script;
 mod shared;
 mod sidecar;
 mod volume;
-mod world;
+pub(crate) mod world;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -68,6 +68,13 @@ impl Stage {
     /// Raises a stage on a cluster, and installs the types of the operator there.
     pub(crate) async fn raise(cluster: &'static Cluster) -> Self {
         cluster.install_crds().await.expect("the operator's types");
+        // The garbage collector learns of new types every 30 seconds, or when it starts: without this
+        // the first node that is deleted keeps its objects for as long.
+        let controllers = cluster.component("kube-controller-manager");
+        controllers.stop().await;
+        controllers
+            .start()
+            .expect("the controller manager, once more");
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("stage")

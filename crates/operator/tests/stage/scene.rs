@@ -11,6 +11,7 @@ use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_api::node_status::{NodePhase, SeiNodeStatus};
 use keelson_testbed::faults::FaultProxy;
 use keelson_testbed::{Authority, Namespace};
+use keelson_wire::TaskType;
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
 };
@@ -298,6 +299,13 @@ impl Scene {
     pub(crate) fn resume(&self, node: &str) {
         self.script(node, |script| script.paused = false);
         self.stage.shared.happen(World::consider_all);
+    }
+
+    /// Ends well the tasks of this type that are scripted to hang, and says how many there were.
+    pub(crate) fn release(&self, node: &str, type_: TaskType) -> usize {
+        let place = self.place(node);
+        self.script(node, |script| script.hangs(type_, false));
+        self.stage.shared.act(|world| world.release(&place, type_))
     }
 
     /// What was seen of a node so far.

@@ -147,22 +147,19 @@ impl Script {
 
 impl NodeScript {
     /// Tasks of this type take so long.
-    pub(crate) fn takes(&mut self, type_: TaskType, after: Duration) -> &mut Self {
+    pub(crate) fn takes(&mut self, type_: TaskType, after: Duration) {
         self.courses.entry(type_).or_default().after = after;
-        self
     }
 
     /// The next so many runs of this type fail.
-    pub(crate) fn fails(&mut self, type_: TaskType, times: u32, error: &str) -> &mut Self {
+    pub(crate) fn fails(&mut self, type_: TaskType, times: u32, error: &str) {
         let course = self.courses.entry(type_).or_default();
         course.failures = times;
         error.clone_into(&mut course.error);
-        self
     }
 
     /// Tasks of this type, from the next run on, hang or no longer do.
-    pub(crate) fn hangs(&mut self, type_: TaskType, hangs: bool) -> &mut Self {
+    pub(crate) fn hangs(&mut self, type_: TaskType, hangs: bool) {
         self.courses.entry(type_).or_default().hangs = hangs;
-        self
     }
 }

@@ -258,6 +258,23 @@ impl World {
         deeds
     }
 
+    /// Ends well what hangs of this type on a node, and says how many did.
+    pub(crate) fn release(&mut self, node: &Place, type_: TaskType) -> (usize, Vec<Deed>) {
+        let Some(uid) = self.answering(node).map(|pod| pod.uid.clone()) else {
+            return (0, Vec::new());
+        };
+        let tasks = self.volume_of(&uid).map(|it| it.tasks.as_slice());
+        let hung = tasks.unwrap_or_default().iter();
+        let hung = hung.filter(|it| it.type_ == type_ && it.at_work);
+        let ids: Vec<_> = hung.map(|it| it.result.id.clone()).collect();
+        let mut deeds = Vec::new();
+        for id in &ids {
+            deeds.extend(self.finish(&uid, id, &End::Completed));
+        }
+        deeds.extend(self.take_turns(&uid));
+        (ids.len(), deeds)
+    }
+
     fn finish(&mut self, uid: &str, id: &str, end: &End) -> Vec<Deed> {
         let Some(volume) = self.volume_of(uid) else {
             return Vec::new();

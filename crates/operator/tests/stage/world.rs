@@ -74,6 +74,32 @@ pub(crate) struct Claim {
     pub(crate) storage: String,
 }
 
+impl Claim {
+    fn read(claim: PersistentVolumeClaim) -> Self {
+        let place = Place::of(&claim);
+        let uid = claim.uid().unwrap_or_default();
+        let spec = claim.spec.unwrap_or_default();
+        let requests = spec.resources.and_then(|it| it.requests);
+        let storage = requests.and_then(|mut it| it.remove("storage"));
+        Self {
+            place,
+            uid,
+            class: spec.storage_class_name,
+            modes: spec.access_modes.unwrap_or_default(),
+            storage: storage.map_or_else(|| "1Gi".to_owned(), |it| it.0),
+        }
+    }
+}
+
+/// A claim as it was last seen.
+#[derive(Clone, Debug)]
+pub(super) struct SeenClaim {
+    claim: Claim,
+    pub(super) bound: bool,
+    /// Whether its volume was asked for.
+    provided: bool,
+}
+
 /// All that is played.
 #[derive(Debug, Default)]
 pub(crate) struct World {
@@ -85,7 +111,7 @@ pub(crate) struct World {
     by_place: HashMap<Place, String>,
     pub(super) config_maps: HashMap<Place, Option<String>>,
     pub(super) secrets: HashMap<Place, Option<PairBytes>>,
-    pub(super) claims: HashMap<Place, (String, bool)>,
+    pub(super) claims: HashMap<Place, SeenClaim>,
     addresses: u32,
 }
 
@@ -185,32 +211,23 @@ impl World {
 
     /// A claim came or changed.
     pub(crate) fn seen_claim(&mut self, claim: PersistentVolumeClaim) -> Vec<Deed> {
-        let (place, uid) = (Place::of(&claim), claim.uid().unwrap_or_default());
-        let phase = claim.status.and_then(|it| it.phase);
-        let bound = phase.as_deref() == Some("Bound");
-        let known = self.claims.insert(place.clone(), (uid.clone(), bound));
+        let place = Place::of(&claim);
+        let phase = claim.status.as_ref().and_then(|it| it.phase.as_deref());
+        let bound = phase == Some("Bound");
+        let claim = Claim::read(claim);
+        let known = self.claims.get(&place);
+        let provided = known.is_some_and(|it| it.provided && it.claim.uid == claim.uid);
         let mut deeds = Vec::new();
-        if let Some((known, _)) = known.as_ref().filter(|(known, _)| *known != uid) {
-            deeds.push(Deed::Retire {
-                claim_uid: known.clone(),
-            });
-            self.volumes.remove(&place);
+        if known.is_some_and(|it| it.claim.uid != claim.uid) {
+            deeds.extend(self.gone_claim(&place));
         }
-        let is_new = known.is_none_or(|(known, _)| known != uid);
-        if is_new && !bound && !self.script.paused {
-            let spec = claim.spec.unwrap_or_default();
-            let storage = spec.resources.and_then(|mut it| it.requests.take());
-            let storage = storage.and_then(|mut it| it.remove("storage"));
-            deeds.push(Deed::Provide {
-                claim: Box::new(Claim {
-                    place: place.clone(),
-                    uid,
-                    class: spec.storage_class_name,
-                    modes: spec.access_modes.unwrap_or_default(),
-                    storage: storage.map_or_else(|| "1Gi".to_owned(), |it| it.0),
-                }),
-            });
-        }
+        let seen = SeenClaim {
+            claim,
+            bound,
+            provided,
+        };
+        self.claims.insert(place.clone(), seen);
+        deeds.extend(self.provide(&place));
         deeds.extend(self.mounted_changed(&place.namespace, |it| {
             let claim = it.persistent_volume_claim.as_ref();
             claim.is_some_and(|claim| claim.claim_name == place.name)
@@ -218,18 +235,35 @@ impl World {
         deeds
     }
 
+    /// A claim that has no volume gets one.
+    fn provide(&mut self, place: &Place) -> Option<Deed> {
+        let seen = self.claims.get_mut(place)?;
+        if seen.bound || seen.provided || self.script.paused {
+            return None;
+        }
+        seen.provided = true;
+        let claim = Box::new(seen.claim.clone());
+        Some(Deed::Provide { claim })
+    }
+
     /// A claim is gone, and what was on it.
     pub(crate) fn gone_claim(&mut self, place: &Place) -> Vec<Deed> {
         self.volumes.remove(place);
         let gone = self.claims.remove(place);
-        let retire = gone.map(|(claim_uid, _)| Deed::Retire { claim_uid });
+        let retire = gone.map(|it| Deed::Retire {
+            claim_uid: it.claim.uid,
+        });
         retire.into_iter().collect()
     }
 
     /// Everything is looked at again, for example after a pause.
     pub(crate) fn consider_all(&mut self) -> Vec<Deed> {
+        let claims: Vec<_> = self.claims.keys().cloned().collect();
         let uids: Vec<_> = self.pods.keys().cloned().collect();
-        uids.iter().flat_map(|uid| self.consider(uid)).collect()
+        let provided = claims.iter().filter_map(|claim| self.provide(claim));
+        let mut deeds: Vec<_> = provided.collect();
+        deeds.extend(uids.iter().flat_map(|uid| self.consider(uid)));
+        deeds
     }
 
     /// What a pod mounts changed: one that waits for it may go on, one that runs sees it later.

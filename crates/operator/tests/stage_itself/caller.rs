@@ -132,8 +132,34 @@ impl<'a> Caller<'a> {
     }
 
     async fn try_call(&self, method: Method, path: &str, body: String) -> Option<Told> {
+        let stream = self.dial().await;
+        let request = self.request(method, path, body);
+        let Some(authority) = self.trusted else {
+            return exchange(&mut shake(stream).await?, request).await;
+        };
+        let pins = Pins::authorities(authority.as_bytes(), &[self.host()]).expect("pins");
+        let config = pinned(pins, &[]).expect("a configuration");
+        let name = ServerName::try_from(self.host()).expect("a name");
+        let connector = TlsConnector::from(Arc::new(config));
+        let stream = connector.connect(name, stream).await.ok()?;
+        exchange(&mut shake(stream).await?, request).await
+    }
+
+    /// A connection in plaintext that is kept for many calls.
+    pub(crate) async fn connect(&self) -> Kept<'a> {
+        let sender = shake(self.dial().await).await;
+        Kept {
+            caller: self.clone(),
+            sender: sender.expect("a connection"),
+        }
+    }
+
+    async fn dial(&self) -> TcpStream {
         let address = self.scene.stage().address();
-        let stream = TcpStream::connect(address).await.expect("a connection");
+        TcpStream::connect(address).await.expect("a connection")
+    }
+
+    fn request(&self, method: Method, path: &str, body: String) -> Request<Full<Bytes>> {
         let port = self.port.map(|port| format!(":{port}")).unwrap_or_default();
         let mut request = Request::builder()
             .method(method)
@@ -142,25 +168,37 @@ impl<'a> Caller<'a> {
         if let Some(token) = self.token {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }
-        let request = request.body(Full::from(body)).expect("a request");
-        let Some(authority) = self.trusted else {
-            return exchange(stream, request).await;
-        };
-        let pins = Pins::authorities(authority.as_bytes(), &[self.host()]).expect("pins");
-        let config = pinned(pins, &[]).expect("a configuration");
-        let name = ServerName::try_from(self.host()).expect("a name");
-        let connector = TlsConnector::from(Arc::new(config));
-        let stream = connector.connect(name, stream).await.ok()?;
-        exchange(stream, request).await
+        request.body(Full::from(body)).expect("a request")
     }
 }
 
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Option<Told>
+/// A connection that is kept.
+pub(crate) struct Kept<'a> {
+    caller: Caller<'a>,
+    sender: Sender,
+}
+
+impl Kept<'_> {
+    pub(crate) async fn get(&mut self, path: &str) -> Told {
+        let request = self.caller.request(Method::GET, path, String::new());
+        let told = timeout(ANSWERS, exchange(&mut self.sender, request)).await;
+        told.expect("an answer in time").unwrap_or(Told::Closed)
+    }
+}
+
+type Sender = http1::SendRequest<Full<Bytes>>;
+
+async fn shake<S>(stream: S) -> Option<Sender>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
     tokio::spawn(connection);
+    Some(sender)
+}
+
+async fn exchange(sender: &mut Sender, request: Request<Full<Bytes>>) -> Option<Told> {
+    sender.ready().await.ok()?;
     let response = sender.send_request(request).await.ok()?;
     let status: StatusCode = response.status();
     let body = response.into_body().collect().await.ok()?.to_bytes();

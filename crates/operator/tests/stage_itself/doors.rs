@@ -172,6 +172,46 @@ async fn tls_comes_and_goes_with_the_files_and_a_token_in_plaintext_after_it_is_
 }
 
 #[tokio::test]
+async fn a_connection_that_is_older_than_the_mode_gets_one_more_answer() {
+    let (scene, _) = scene("older").await;
+    let authority = Authority::new("older").expect("an authority");
+    scene.tls_secret("n-sidecar-tls", "n", &authority).await;
+    let caller = Caller::new(&scene, "n").anonymous();
+    let mut kept = caller.connect().await;
+    assert_eq!(kept.get("/v0/livez").await.status(), Some(200));
+    let wished = json!({ "sidecar": tls_by_secret("n-sidecar-tls") });
+    let wished = scene.edit("n", wished).await;
+    apply_proxy_config(&scene, &wished, &platform()).await;
+    scene.until_serving("n", "required").await;
+    assert_eq!(
+        caller.get("/v0/livez").await.status(),
+        Some(400),
+        "a new one"
+    );
+    assert_eq!(
+        kept.get("/v0/livez").await.status(),
+        Some(200),
+        "an old one"
+    );
+    assert_eq!(kept.get("/v0/livez").await, Told::Closed);
+}
+
+#[tokio::test]
+async fn certificates_come_from_issuers_of_the_whole_cluster_too() {
+    let (scene, _) = scene("issuers").await;
+    let name = format!("{}-ca", scene.namespace());
+    let authority = scene.cluster_issuer(&name).await;
+    let wished = json!({ "sidecar": { "tls": { "issuerName": name } } });
+    let wished = scene.edit("n", wished).await;
+    order(&scene, &wished).await;
+    apply_proxy_config(&scene, &wished, &platform()).await;
+    scene.until_serving("n", "required").await;
+    let trusted = authority.certificate().to_owned();
+    let caller = Caller::new(&scene, "n").over_tls(&trusted);
+    assert_eq!(caller.get("/v0/status").await.status(), Some(200));
+}
+
+#[tokio::test]
 async fn a_proxy_without_a_usable_pair_keeps_what_it_has_and_after_a_start_serves_nothing() {
     let (scene, _) = scene("closed").await;
     let wished = scene

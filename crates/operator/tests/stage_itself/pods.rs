@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ContainerStatus, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{ContainerStatus, PersistentVolume, PersistentVolumeClaim, Pod};
+use keelson_api::SeiNode;
+use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
@@ -12,6 +14,7 @@ use crate::caller::{Caller, Told, task_id};
 use crate::rendered::{
     apply_all, apply_claim, apply_job, apply_proxy_config, apply_set, is_ready, phase, running, uid,
 };
+use crate::stage::ledger::Seen;
 use crate::stage::{Scene, Stage, platform};
 
 /// The status of one container, wherever it stands.
@@ -310,4 +313,32 @@ async fn a_claim_that_is_made_anew_is_an_empty_volume() {
         Some(404)
     );
     assert_eq!(caller.get("/v0/healthz").await.status(), Some(503));
+}
+
+#[tokio::test]
+async fn a_node_that_is_deleted_takes_its_pod_and_its_volume_with_it() {
+    let scene = Stage::shared().await.scene("deleted").await;
+    let gone_with_it = json!({ "dataVolume": { "retainOnDelete": false } });
+    let (node, platform) = (scene.full_node("n", gone_with_it).await, platform());
+    apply_all(&scene, &node, &platform).await;
+    let pod = running(&scene, "n-0").await;
+    let claim = scene.api::<PersistentVolumeClaim>().get("data-n").await;
+    let volume = claim.expect("a claim").spec.and_then(|it| it.volume_name);
+    let volume = volume.expect("a volume");
+    scene.delete::<SeiNode>("n").await;
+    let gone = |seen: &Seen| seen.deleted.contains(uid(&pod));
+    scene.until_seen("the end of its pod", "n", gone).await;
+    scene
+        .until_object("its end", "data-n", |it: Option<&PersistentVolumeClaim>| {
+            it.is_none()
+        })
+        .await;
+    let volumes = Api::<PersistentVolume>::all(scene.client());
+    let look = async || match volumes.get_opt(&volume).await {
+        Ok(None) => Ok(()),
+        other => Err(format!("{other:?}")),
+    };
+    let waited = keelson_testbed::until("its end", Duration::from_secs(20), look).await;
+    waited.expect("a volume that is gone");
+    assert_eq!(scene.seen("n").created.len(), 1);
 }

@@ -1,6 +1,6 @@
 //! Sidecars take tasks, hold the gate, and remember both.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Pod;
 use keelson_wire::TaskType;
@@ -36,7 +36,7 @@ async fn a_task_runs_once_for_an_id_and_again_only_when_it_failed() {
     let scene = scene("tasks").await;
     let caller = Caller::new(&scene, "n");
     scene.script("n", |it| {
-        drop(it.fails(TaskType::ConfigureGenesis, 1, "no bucket"))
+        it.fails(TaskType::ConfigureGenesis, 1, "no bucket")
     });
     let id = task_id(1);
     let submit = async || {
@@ -162,7 +162,7 @@ async fn a_restart_of_the_process_restarts_its_container_and_no_other() {
 async fn a_task_that_is_interrupted_is_taken_up_by_the_next_sidecar() {
     let scene = scene("interrupted").await;
     let caller = Caller::new(&scene, "n");
-    scene.script("n", |it| drop(it.hangs(TaskType::SnapshotRestore, true)));
+    scene.script("n", |it| it.hangs(TaskType::SnapshotRestore, true));
     caller
         .submit(
             &task_id(1),
@@ -177,7 +177,7 @@ async fn a_task_that_is_interrupted_is_taken_up_by_the_next_sidecar() {
         "running",
         "it waits for the data"
     );
-    scene.script("n", |it| drop(it.hangs(TaskType::SnapshotRestore, false)));
+    scene.script("n", |it| it.hangs(TaskType::SnapshotRestore, false));
     scene.delete::<Pod>("n-0").await;
     scene
         .until_seen("its end", "n", |seen| seen.deleted.len() == 1)
@@ -191,21 +191,22 @@ async fn a_task_that_is_interrupted_is_taken_up_by_the_next_sidecar() {
 
 #[tokio::test]
 async fn a_slow_task_runs_for_as_long_as_it_is_scripted_to_and_then_fails_if_it_shall() {
+    const SLOW: Duration = Duration::from_millis(300);
     let scene = scene("slow-task").await;
     let caller = Caller::new(&scene, "n");
     scene.script("n", |it| {
-        let slow = Duration::from_millis(500);
-        it.takes(TaskType::DiscoverPeers, slow)
-            .fails(TaskType::DiscoverPeers, 1, "nobody");
+        it.takes(TaskType::DiscoverPeers, SLOW);
+        it.fails(TaskType::DiscoverPeers, 1, "nobody");
     });
     let peers = json!({ "sources": [{ "type": "static", "addresses": ["x@y:1"] }] });
-    caller
-        .submit(&task_id(1), "discover-peers", peers.clone())
-        .await;
-    assert_eq!(caller.task(&task_id(1)).await, "running");
-    until_task(&scene, &task_id(1), "failed").await;
-    caller.submit(&task_id(1), "discover-peers", peers).await;
-    until_task(&scene, &task_id(1), "completed").await;
+    for end in ["failed", "completed"] {
+        let begun = Instant::now();
+        caller
+            .submit(&task_id(1), "discover-peers", peers.clone())
+            .await;
+        until_task(&scene, &task_id(1), end).await;
+        assert!(begun.elapsed() >= SLOW, "{end} after {:?}", begun.elapsed());
+    }
 }
 
 #[tokio::test]
@@ -218,9 +219,7 @@ async fn what_must_never_happen_to_data_is_written_down() {
             .submit(&task_id(number), "snapshot-restore", params)
             .await
     };
-    scene.script("n", |it| {
-        drop(it.takes(TaskType::SnapshotRestore, Duration::from_millis(300)))
-    });
+    scene.script("n", |it| it.hangs(TaskType::SnapshotRestore, true));
     restore(1).await;
     restore(1).await;
     assert_eq!(
@@ -235,11 +234,16 @@ async fn what_must_never_happen_to_data_is_written_down() {
         found[0].contains("while another task had the data"),
         "{found:?}"
     );
-    until_task(&scene, &task_id(2), "completed").await;
+    assert_eq!(caller.task(&task_id(1)).await, "running");
+    assert_eq!(
+        scene.release("n", TaskType::SnapshotRestore),
+        1,
+        "the other waits"
+    );
+    assert_eq!(caller.task(&task_id(2)).await, "completed");
     restore(3).await;
     let found = scene.violations();
     assert!(found[1].contains("the volume has it already"), "{found:?}");
-    until_task(&scene, &task_id(3), "completed").await;
     caller.submit(&task_id(4), "mark-ready", json!({})).await;
     caller.submit(&task_id(5), "reset-data", json!({})).await;
     let found = scene.violations();
