@@ -6,6 +6,8 @@ mod stage;
 mod caller;
 #[path = "stage_itself/doors.rs"]
 mod doors;
+#[path = "stage_itself/many.rs"]
+mod many;
 #[path = "stage_itself/nodes.rs"]
 mod nodes;
 #[path = "stage_itself/pods.rs"]

@@ -349,6 +349,7 @@ impl World {
             return None;
         }
         pod.writing = true;
+        self.ledger.node(&pod.node).status_writes += 1;
         pod.written = Some(status.clone());
         Some((pod.place.clone(), status))
     }

@@ -35,6 +35,8 @@ pub(crate) struct Seen {
     pub(crate) deleted: BTreeSet<String>,
     /// How often a container was started again, by its name.
     pub(crate) restarts: BTreeMap<String, u32>,
+    /// How often the status of one of its pods was written.
+    pub(crate) status_writes: u32,
     /// How often the node's process started, in any pod.
     pub(crate) process_starts: u32,
     /// Submissions that were accepted, in order; the same one again is here again.

@@ -44,33 +44,32 @@ pub(crate) async fn play(
 ) {
     let labelled = watcher::Config::default().labels(Label::Node.as_str());
     let all = watcher::Config::default;
-    let api = |_: ()| client.clone();
     tokio::join!(
         beat(client.clone()),
         carry_out(client.clone(), Arc::clone(&shared), deeds),
         follow(
-            Api::<Pod>::all(api(())),
+            Api::<Pod>::all(client.clone()),
             labelled.clone(),
             &shared,
             World::seen_pod,
             World::gone_pod
         ),
         follow(
-            Api::<ConfigMap>::all(api(())),
+            Api::<ConfigMap>::all(client.clone()),
             labelled,
             &shared,
             World::seen_config_map,
             World::gone_config_map
         ),
         follow(
-            Api::<Secret>::all(api(())),
+            Api::<Secret>::all(client.clone()),
             all(),
             &shared,
             World::seen_secret,
             World::gone_secret
         ),
         follow(
-            Api::<PersistentVolumeClaim>::all(api(())),
+            Api::<PersistentVolumeClaim>::all(client.clone()),
             all(),
             &shared,
             World::seen_claim,

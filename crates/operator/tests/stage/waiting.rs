@@ -1,0 +1,159 @@
+//! What a test waits for on its scene: each wait has a name and a deadline, and says what it saw last.
+
+use std::fmt::Debug;
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use keelson_api::SeiNode;
+use keelson_api::node_condition::{NodeCondition, NodeReason};
+use keelson_api::node_status::{NodePhase, SeiNodeStatus};
+use kube::Resource;
+use kube::runtime::wait::await_condition;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::Scene;
+use super::ledger::Seen;
+use super::proxy::Files;
+use super::shared::DEADLINE;
+use super::world::World;
+
+impl Scene {
+    /// Waits until this holds of what was seen of a node.
+    pub(crate) async fn until_seen(&self, what: &str, node: &str, holds: impl Fn(&Seen) -> bool) {
+        let place = self.place(node);
+        let look = |world: &mut World| {
+            let seen = world.ledger.of(&place);
+            holds(&seen)
+                .then_some(())
+                .ok_or_else(|| format!("{seen:?}"))
+        };
+        self.stage()
+            .shared
+            .until(&format!("{what} of {place}"), look)
+            .await;
+    }
+
+    /// Waits until a node's proxy serves this mode: `off`, `required` or `shut`.
+    pub(crate) async fn until_serving(&self, node: &str, mode: &str) {
+        let place = self.place(node);
+        let look = |world: &mut World| {
+            let (pod, serving) = world.serving(&place);
+            let so = pod.is_some() && serving.word() == mode;
+            so.then_some(())
+                .ok_or_else(|| format!("{pod:?} serves {serving:?}"))
+        };
+        self.stage()
+            .shared
+            .until(&format!("mode {mode} of {place}"), look)
+            .await;
+    }
+
+    /// Waits until this holds of the files of a node's proxy, as they are mounted.
+    pub(crate) async fn until_files(&self, node: &str, holds: impl Fn(&Files) -> bool) {
+        let place = self.place(node);
+        let look = |world: &mut World| {
+            let files = world.answering(&place).map(|pod| pod.files.clone());
+            let so = files.as_ref().is_some_and(&holds);
+            so.then_some(()).ok_or_else(|| format!("{files:?}"))
+        };
+        self.stage()
+            .shared
+            .until(&format!("files of {place}"), look)
+            .await;
+    }
+
+    /// Waits until this holds of an object; of one that is gone, too.
+    pub(crate) async fn until_object<K>(
+        &self,
+        what: &str,
+        name: &str,
+        holds: impl Fn(Option<&K>) -> bool + Send + Sync,
+    ) -> Option<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + DeserializeOwned
+            + Debug
+            + Serialize
+            + Send
+            + Sync
+            + 'static,
+    {
+        let waiting = await_condition(self.api::<K>(), name, |it: Option<&K>| holds(it));
+        match timeout(DEADLINE, waiting).await {
+            Ok(found) => found.expect("a watch"),
+            Err(_) => {
+                let last = self.api::<K>().get_opt(name).await.expect("an answer");
+                let last = serde_json::to_string_pretty(&last).unwrap_or_default();
+                panic!("{what} of {name} did not happen within {DEADLINE:?}: {last}");
+            }
+        }
+    }
+
+    /// Waits until this holds of a pod.
+    pub(crate) async fn until_pod(
+        &self,
+        what: &str,
+        name: &str,
+        holds: impl Fn(&Pod) -> bool + Send + Sync,
+    ) -> Pod {
+        let found = self.until_object(what, name, |pod: Option<&Pod>| pod.is_some_and(&holds));
+        found.await.expect("a pod")
+    }
+
+    /// Waits until this holds of a node's status.
+    pub(crate) async fn until_status(
+        &self,
+        what: &str,
+        node: &str,
+        holds: impl Fn(&SeiNode, &SeiNodeStatus) -> bool + Send + Sync,
+    ) -> SeiNode {
+        let found = self.until_object(what, node, |node: Option<&SeiNode>| {
+            node.is_some_and(|it| it.status.as_ref().is_some_and(|status| holds(it, status)))
+        });
+        found.await.expect("a node")
+    }
+
+    /// Waits until a node is in this phase.
+    pub(crate) async fn until_phase(&self, node: &str, phase: NodePhase) -> SeiNode {
+        let what = format!("phase {phase}");
+        self.until_status(&what, node, |_, status| status.phase == Some(phase))
+            .await
+    }
+
+    /// Waits until a condition of a node is so, for this reason.
+    pub(crate) async fn until_condition(
+        &self,
+        node: &str,
+        condition: NodeCondition,
+        status: bool,
+        reason: NodeReason,
+    ) -> SeiNode {
+        let wanted = if status { "True" } else { "False" };
+        let what = format!("{condition}={wanted} ({reason})");
+        let holds = |it: &Condition| it.status == wanted && it.reason == reason.as_str();
+        self.until_status(&what, node, |_, status| {
+            find(status, condition).is_some_and(holds)
+        })
+        .await
+    }
+
+    /// Waits until a node is as its spec asks, and says so of this very spec.
+    pub(crate) async fn settled(&self, node: &str) -> SeiNode {
+        let settled =
+            |it: &Condition| it.status == "False" && it.reason == NodeReason::Settled.as_str();
+        self.until_status("settling", node, |node, status| {
+            status.observed_generation == node.metadata.generation
+                && find(status, NodeCondition::Reconciling).is_some_and(settled)
+        })
+        .await
+    }
+}
+
+fn find(status: &SeiNodeStatus, condition: NodeCondition) -> Option<&Condition> {
+    let mut all = status.conditions.iter();
+    all.find(|it| it.type_ == condition.as_str())
+}
