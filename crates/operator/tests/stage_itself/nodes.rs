@@ -56,7 +56,8 @@ async fn what_a_node_says_of_itself_can_be_waited_for() {
         .edit("n", json!({ "image": "registry.example/seid:v7.0.0" }))
         .await;
     let (node, ()) = tokio::join!(scene.settled("n"), say(2));
-    assert_eq!(node.metadata.generation, Some(2));
+    let said = node.status.and_then(|it| it.observed_generation);
+    assert_eq!(said, Some(2));
 }
 
 #[test]
