@@ -30,7 +30,7 @@ pub(crate) mod script;
 mod shared;
 mod sidecar;
 mod volume;
-mod waiting;
+pub(crate) mod waiting;
 pub(crate) mod world;
 
 use std::net::SocketAddr;

@@ -143,14 +143,18 @@ impl Scene {
 
     /// Waits until a node is as its spec asks, and says so of this very spec.
     pub(crate) async fn settled(&self, node: &str) -> SeiNode {
-        let settled =
-            |it: &Condition| it.status == "False" && it.reason == NodeReason::Settled.as_str();
-        self.until_status("settling", node, |node, status| {
-            status.observed_generation == node.metadata.generation
-                && find(status, NodeCondition::Reconciling).is_some_and(settled)
-        })
-        .await
+        self.until_status("settling", node, |node, _| is_settled(node))
+            .await
     }
+}
+
+/// Whether a node says that it is as its spec asks, of this very spec.
+pub(crate) fn is_settled(node: &SeiNode) -> bool {
+    let says = |it: &Condition| it.status == "False" && it.reason == NodeReason::Settled.as_str();
+    node.status.as_ref().is_some_and(|status| {
+        status.observed_generation == node.metadata.generation
+            && find(status, NodeCondition::Reconciling).is_some_and(says)
+    })
 }
 
 fn find(status: &SeiNodeStatus, condition: NodeCondition) -> Option<&Condition> {

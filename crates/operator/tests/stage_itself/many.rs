@@ -15,7 +15,7 @@ const NODES: usize = 30;
 const EACH: Duration = Duration::from_secs(2);
 
 #[tokio::test]
-async fn many_nodes_come_up_with_two_writes_of_each_pods_status() {
+async fn many_nodes_come_up_with_one_write_for_each_change_of_a_pod() {
     let count = std::env::var("KEELSON_STAGE_NODES");
     let count = count.map_or(NODES, |it| {
         it.parse().expect("KEELSON_STAGE_NODES is a number")

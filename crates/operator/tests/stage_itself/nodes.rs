@@ -8,6 +8,7 @@ use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::stage::place::Target;
+use crate::stage::waiting::is_settled;
 use crate::stage::world::{Deed, World};
 use crate::stage::{Place, Stage};
 
@@ -51,13 +52,11 @@ async fn what_a_node_says_of_itself_can_be_waited_for() {
         .until_condition("n", reconciling, false, settled)
         .await;
 
-    // Said of an older spec it is not settled.
-    scene
-        .edit("n", json!({ "image": "registry.example/seid:v7.0.0" }))
-        .await;
-    let (node, ()) = tokio::join!(scene.settled("n"), say(2));
-    let said = node.status.and_then(|it| it.observed_generation);
-    assert_eq!(said, Some(2));
+    let edit = json!({ "image": "registry.example/seid:v7.0.0" });
+    let edited = scene.edit("n", edit).await;
+    assert!(!is_settled(&edited), "that was said of an older spec");
+    let (settled, ()) = tokio::join!(scene.settled("n"), say(2));
+    assert!(is_settled(&settled));
 }
 
 #[test]
