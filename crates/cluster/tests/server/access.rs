@@ -13,6 +13,7 @@ fn rule(resource: &'static str, verb: &'static str, namespace: &str) -> Rule {
         group: "",
         resource,
         verb,
+        name: None,
         namespace: Some(namespace.to_owned()),
     }
 }
@@ -70,6 +71,7 @@ async fn what_is_not_granted_is_named_and_what_is_granted_is_not() {
             group: "apps",
             resource: "statefulsets",
             verb: "watch",
+            name: None,
             namespace: None,
         },
     ];

@@ -86,7 +86,10 @@ impl Scene {
         match timeout(DEADLINE, waiting).await {
             Ok(found) => found.expect("a watch"),
             Err(_) => {
-                let last = self.api::<K>().get_opt(name).await.expect("an answer");
+                let mut last = self.api::<K>().get_opt(name).await.expect("an answer");
+                if let Some(last) = &mut last {
+                    last.meta_mut().managed_fields = None;
+                }
                 let last = serde_json::to_string_pretty(&last).unwrap_or_default();
                 panic!("{what} of {name} did not happen within {DEADLINE:?}: {last}");
             }
