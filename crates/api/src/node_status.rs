@@ -187,7 +187,6 @@ pub struct Applied {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "tolerant::option"
     )]
-    #[schemars(with = "Option<String>")]
     pub data: Option<DataState>,
 
     /// Digest of the configuration that was written.

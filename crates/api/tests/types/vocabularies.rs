@@ -84,6 +84,7 @@ fn checked() -> Vec<&'static str> {
         node_condition::NodeCondition,
         node_condition::NodeReason,
         node_status::NodePhase,
+        node_status::DataState,
         plan::PlanPhase,
         plan::TaskStatus,
         sidecar::IssuerKind,
