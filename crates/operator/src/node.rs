@@ -6,6 +6,7 @@
 
 pub mod act;
 pub mod applied;
+pub mod bindings;
 pub mod controller;
 pub mod desired;
 pub mod difference;

@@ -13,6 +13,7 @@ use keelson_api::node_condition::NodeCondition;
 use keelson_cluster::{Calls, Error, Key, Recorder};
 use tokio::time::Instant;
 
+use super::bindings::Bindings;
 use super::pass::Pass;
 use super::points::Points;
 use super::sight::Eyes;
@@ -49,6 +50,7 @@ pub struct Controller {
     pub metrics: Metrics,
     /// Where tests may stop it.
     pub points: Points,
+    pub(crate) bindings: Bindings,
     turn: Mutex<Option<Key>>,
     trouble: Mutex<HashMap<Key, u32>>,
     writes: Mutex<HashMap<Key, Instant>>,
@@ -74,6 +76,7 @@ impl Controller {
             recorder,
             metrics,
             points,
+            bindings: Bindings::default(),
             turn: Mutex::default(),
             trouble: Mutex::default(),
             writes: Mutex::default(),

@@ -160,6 +160,13 @@ impl<'a> Pass<'a> {
                         return Ok(Duration::from_secs(2));
                     }
                     begun = true;
+                    let controller = self.controller;
+                    let (client, account) = (
+                        controller.calls.client(),
+                        &controller.settings.render.service_account,
+                    );
+                    let bindings = &controller.bindings;
+                    bindings.ensure(&client, &self.key.namespace, account).await;
                     self.begin(*plan, now);
                     self.write(&known, None, true).await?;
                 }
