@@ -1,0 +1,17 @@
+//! TLS of nodes on a real control plane with a real cert-manager: every change of it with what it
+//! costs the pod, what is refused, and what never happens.
+
+mod stage;
+
+#[path = "node/operator.rs"]
+mod operator;
+
+#[path = "tls/manager.rs"]
+mod manager;
+#[path = "tls/story.rs"]
+mod story;
+
+#[path = "tls/matrix.rs"]
+mod matrix;
+#[path = "tls/secrets.rs"]
+mod secrets;
