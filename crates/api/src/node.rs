@@ -81,6 +81,9 @@ use crate::vocabulary::vocabulary;
 #[x_kube(validation = Rule::new(
     "has(self.fullNode) == has(oldSelf.fullNode) && has(self.archive) == has(oldSelf.archive) && has(self.replayer) == has(oldSelf.replayer) && has(self.validator) == has(oldSelf.validator)"
 ).message("The mode of a node cannot be changed, because it decides what is on the data volume: create a new SeiNode with the other mode."))]
+#[x_kube(validation = Rule::new("self.chainId == oldSelf.chainId").message(
+    "The chain of a node cannot be changed, because the data volume holds that chain's blocks: create a new SeiNode for the other chain."
+))]
 #[x_kube(validation = Rule::new(
     "!has(self.replayer) || (has(self.peers) && size(self.peers) > 0)"
 ).message("A replayer needs peers to follow the chain: add at least one entry to peers."))]
@@ -94,7 +97,7 @@ use crate::vocabulary::vocabulary;
 ).message("dataVolume.import.pvcName is fixed when the node is created: create a new SeiNode for the other volume."))]
 #[serde(rename_all = "camelCase")]
 pub struct SeiNodeSpec {
-    /// Chain the node belongs to, for example `pacific-1`.
+    /// Chain the node belongs to, for example `pacific-1`. Fixed at creation.
     #[schemars(length(min = 1))]
     pub chain_id: String,
 

@@ -82,6 +82,8 @@ vocabulary! {
         SigningKeyInUse => "SigningKeyInUse",
         /// The spec sets a field that is no longer carried out.
         DeprecatedField => "DeprecatedField",
+        /// The spec was changed in something that only sets a node up, and this one is set up.
+        UsedAtSetUp => "UsedAtSetUp",
         /// The issuer is not on the platform's list.
         IssuerNotAllowed => "IssuerNotAllowed",
         /// The spec asks for the pause.

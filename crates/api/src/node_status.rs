@@ -83,6 +83,22 @@ pub struct SeiNodeStatus {
     )]
     pub current_sidecar_image: Option<String>,
 
+    /// Image of the proxy before the sidecar, as seen running.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "tolerant::option"
+    )]
+    pub current_proxy_image: Option<String>,
+
+    /// Images that did not start beside the running process and were put back.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "tolerant::list"
+    )]
+    pub put_back: Vec<PutBack>,
+
     /// TLS the sidecar serves, as seen in a handshake. Absent: plaintext.
     #[serde(
         rename = "currentSidecarTLS",
@@ -208,6 +224,31 @@ pub struct Applied {
     /// The container the process ran in when this was written; in another one it was started since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
+
+    /// Digest of what the spec said of the node's first state when it was set up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+
+    /// Whether the sidecar uploads snapshots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publishing: Option<bool>,
+}
+
+/// An image that did not start in a running pod, and the one that was put back in its place.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PutBack {
+    /// Name of the container.
+    pub container: String,
+
+    /// The image that did not start. It is left alone until another is asked for, or a retry is.
+    pub image: String,
+
+    /// The image that runs instead.
+    pub instead: String,
+
+    /// Why it did not start.
+    pub why: String,
 }
 
 vocabulary! {
