@@ -17,6 +17,7 @@ pub mod observe;
 pub mod pass;
 pub mod peers;
 pub mod points;
+pub mod put_back;
 pub mod record;
 pub mod report;
 pub mod seen;

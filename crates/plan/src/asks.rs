@@ -92,6 +92,7 @@ impl Drift {
                 &[ConfigPatch, ConfigValidate, RestartProcess, MarkReady],
             ),
             Self::Peers => at(Stage::Node, &[DiscoverPeers, ConfigValidate, MarkReady]),
+            Self::Publishing => at(Stage::Node, &[SnapshotUpload]),
             Self::Approval => at(Stage::Node, &[MarkReady]),
         }
     }

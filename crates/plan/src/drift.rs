@@ -45,6 +45,8 @@ pub enum Drift {
     Settings,
     /// The peers.
     Peers,
+    /// Snapshots shall be uploaded and are not, or are and shall not be.
+    Publishing,
     /// The start of the process is not approved.
     Approval,
 }
@@ -69,6 +71,7 @@ impl Drift {
         Self::TlsMount,
         Self::Settings,
         Self::Peers,
+        Self::Publishing,
         Self::Approval,
     ];
 
@@ -92,6 +95,7 @@ impl Drift {
             Self::TlsMount => "tls-mount",
             Self::Settings => "settings",
             Self::Peers => "peers",
+            Self::Publishing => "publishing",
             Self::Approval => "approval",
         }
     }
@@ -170,6 +174,10 @@ pub fn drifts(want: &Target, have: &Observed) -> BTreeSet<Drift> {
         (
             Drift::Peers,
             known_differs(have.peers.as_ref(), want.peers.as_ref()),
+        ),
+        (
+            Drift::Publishing,
+            have.publishing.is_some_and(|on| on != want.publishes),
         ),
         (Drift::Approval, have.approved == Some(false)),
     ]

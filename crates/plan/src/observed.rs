@@ -33,6 +33,8 @@ pub struct Observed {
     pub process: Option<String>,
     /// Digest of the peers the sidecar has written. `None`: not known.
     pub peers: Option<String>,
+    /// Whether the sidecar uploads snapshots. `None`: not known.
+    pub publishing: Option<bool>,
     /// Whether the start of the process is approved. `None`: not known.
     pub approved: Option<bool>,
     /// Whether anything of the bootstrap Job is still there: the Job, a pod of it, its Service.

@@ -76,7 +76,7 @@ pub enum Task {
     ConfigureStateSync,
     /// Checks the configuration files.
     ConfigValidate,
-    /// Uploads snapshots, for as long as the node lives.
+    /// Has snapshots uploaded from now on, or no longer.
     SnapshotUpload,
     /// Restarts the process.
     RestartProcess,
@@ -202,7 +202,10 @@ impl Task {
     pub const fn keeps(self) -> bool {
         matches!(
             self,
-            Self::GenerateIdentity | Self::GenerateGentx | Self::SnapshotRestore
+            Self::GenerateIdentity
+                | Self::GenerateGentx
+                | Self::SnapshotRestore
+                | Self::SnapshotUpload
         )
     }
 

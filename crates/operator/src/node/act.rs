@@ -111,11 +111,12 @@ impl Act<'_> {
             }
             Task::PatchImages => self.patch_images(plan).await,
             Task::ReplacePod => self.replace_pod(plan).await,
-            Task::ObserveImage => self.observe_image(plan).await,
+            Task::ObserveImage => self.observe_image(plan, entry).await,
             Task::ObserveTls => self.observe_tls(entry.step.stage).await,
             Task::DeleteCertificate => self.delete_certificate().await,
             Task::AwaitBootstrap => self.await_bootstrap(),
             Task::TeardownBootstrap => self.teardown_bootstrap().await,
+            Task::SnapshotUpload if !plan.target.publishes => self.end_upload(plan, entry).await,
             _ => self.submit(plan, entry).await,
         };
         match done {

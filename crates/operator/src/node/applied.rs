@@ -7,8 +7,10 @@
 use keelson_api::SeiNode;
 use keelson_api::node_status::{Applied, DataState, NodePhase};
 use keelson_plan::{Stage, Step, Target, Task};
+use serde_json::json;
 
 use super::sight::Sight;
+use crate::digest::digest;
 
 /// What the record says, for the claim that is there now.
 pub fn recall(node: &SeiNode, target: &Target, sight: &Sight) -> Applied {
@@ -29,8 +31,24 @@ pub fn recall(node: &SeiNode, target: &Target, sight: &Sight) -> Applied {
         None => Applied::default(),
     };
     applied.claim = claim.cloned().or(applied.claim);
+    if applied.data == Some(DataState::Complete) {
+        complete(&mut applied, node, target);
+    }
     started(&mut applied, sight);
     applied
+}
+
+/// What an older record of a node that is set up does not say is taken to be as the spec says.
+fn complete(applied: &mut Applied, node: &SeiNode, target: &Target) {
+    applied.source.get_or_insert_with(|| source(node));
+    applied.publishing.get_or_insert(target.publishes);
+}
+
+/// Digest of what a spec says of the node's first state.
+pub fn source(node: &SeiNode) -> String {
+    let validator = node.spec.validator.as_ref();
+    let ceremony = validator.and_then(|it| it.genesis_ceremony.as_ref());
+    digest(&json!([node.spec.snapshot(), ceremony]))
 }
 
 /// A process in another container was started since, with the files as they were then.
@@ -49,8 +67,13 @@ fn started(applied: &mut Applied, sight: &Sight) {
     applied.process = Some(id);
 }
 
-/// The record after a step was done.
-pub fn after(applied: &mut Applied, step: Step, target: &Target) {
+/// The record after a step was done. The claim may have come with this very look, and a record that
+/// does not name it holds for none.
+pub fn after(applied: &mut Applied, step: Step, node: &SeiNode, target: &Target, sight: &Sight) {
+    if applied.claim.is_none() {
+        let claim = sight.claim.as_ref();
+        applied.claim = claim.map(|claim| claim.identity.uid.clone());
+    }
     match (step.stage, step.task) {
         (Stage::Bootstrap, Task::AwaitBootstrap) => applied.data = Some(DataState::Bootstrapped),
         (Stage::Node, Task::ConfigApply | Task::ConfigPatch) => {
@@ -68,7 +91,9 @@ pub fn after(applied: &mut Applied, step: Step, target: &Target) {
                 applied.process_peers = applied.peers.clone();
             }
             applied.data = Some(DataState::Complete);
+            complete(applied, node, target);
         }
+        (Stage::Node, Task::SnapshotUpload) => applied.publishing = Some(target.publishes),
         _ => {}
     }
 }

@@ -11,6 +11,7 @@ use keelson_api::SeiNode;
 use keelson_api::condition::{Truth, truth};
 use keelson_api::node_condition::NodeCondition;
 use keelson_cluster::{Calls, Error, Key, Recorder};
+use keelson_plan::Drift;
 use tokio::time::Instant;
 
 use super::bindings::Bindings;
@@ -32,6 +33,13 @@ pub(crate) const LAZY: Duration = Duration::from_secs(3);
 /// How many nodes are looked at at once.
 pub const WORKERS: usize = 64;
 
+/// Which node takes what the platform changed for all.
+struct Turn {
+    key: Key,
+    /// Whether it had nothing more to do when it was last looked at.
+    through: bool,
+}
+
 /// The controller of SeiNodes.
 pub struct Controller {
     /// The platform.
@@ -51,7 +59,7 @@ pub struct Controller {
     /// Where tests may stop it.
     pub points: Points,
     pub(crate) bindings: Bindings,
-    turn: Mutex<Option<Key>>,
+    turn: Mutex<Option<Turn>>,
     trouble: Mutex<HashMap<Key, u32>>,
     writes: Mutex<HashMap<Key, Instant>>,
 }
@@ -129,26 +137,52 @@ impl Controller {
         self.eyes.forget(key);
         self.trouble().remove(key);
         self.writes().remove(key);
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        turn.take_if(|holder| holder == key);
+        self.step_aside(key);
     }
 
     /// Whether it is this node's turn to take what the platform changed for all: the one before has
     /// to be through and well.
     pub(crate) fn may_follow_platform(&self, key: &Key) -> bool {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let through = match turn.as_ref() {
-            None => true,
-            Some(holder) if holder == key => true,
-            Some(holder) => match self.world.nodes.get(holder) {
-                None => true,
-                Some(node) => is_well(&node),
-            },
+        let mut turn = self.turn();
+        let free = match turn.as_ref() {
+            // Nobody since this process started; one may have begun before.
+            None => !self.is_anyone_following(key),
+            Some(holder) => {
+                holder.key == *key || {
+                    let node = self.world.nodes.get(&holder.key);
+                    node.is_none_or(|node| holder.through && is_well(&node))
+                }
+            }
         };
-        if through {
-            *turn = Some(key.clone());
+        if free {
+            *turn = Some(Turn {
+                key: key.clone(),
+                through: false,
+            });
         }
-        through
+        free
+    }
+
+    /// Notes that a node has nothing more to do, so that the next may have its turn.
+    pub(crate) fn is_through(&self, key: &Key) {
+        let mut turn = self.turn();
+        if let Some(turn) = turn.as_mut().filter(|turn| turn.key == *key) {
+            turn.through = true;
+        }
+    }
+
+    /// Gives a turn back that a node cannot use.
+    pub(crate) fn step_aside(&self, key: &Key) {
+        self.turn().take_if(|turn| turn.key == *key);
+    }
+
+    fn is_anyone_following(&self, but: &Key) -> bool {
+        let mut nodes = self.world.nodes.all().into_iter();
+        nodes.any(|(key, node)| key != *but && is_following(&node))
+    }
+
+    fn turn(&self) -> std::sync::MutexGuard<'_, Option<Turn>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When a settled node is looked at again: not all at the same moment.
@@ -177,11 +211,24 @@ impl Controller {
     }
 }
 
-/// Whether a node has nothing to do and its sidecar is ready.
+/// Whether a node has nothing to do, its sidecar is ready and nothing holds it up.
 fn is_well(node: &SeiNode) -> bool {
     let Some(status) = &node.status else {
         return true;
     };
-    let ready = truth(&status.conditions, NodeCondition::SidecarReady) == Truth::True;
-    status.plan.is_none() && ready
+    let is = |condition| truth(&status.conditions, condition) == Truth::True;
+    status.plan.is_none() && is(NodeCondition::SidecarReady) && !is(NodeCondition::Stalled)
+}
+
+/// Whether a node is taking another image in place, or could not.
+fn is_following(node: &SeiNode) -> bool {
+    let Some(status) = &node.status else {
+        return false;
+    };
+    let images = [Drift::SidecarImage.as_str(), Drift::ProxyImage.as_str()];
+    let takes = status.plan.as_ref().is_some_and(|plan| {
+        let mut causes = plan.causes.iter();
+        causes.all(|cause| images.contains(&cause.as_str()))
+    });
+    takes || !status.put_back.is_empty()
 }

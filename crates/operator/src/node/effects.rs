@@ -30,6 +30,18 @@ pub struct Effect {
     pub endless: bool,
 }
 
+impl Effect {
+    /// The effect of a task.
+    pub fn of(task: Task) -> Self {
+        Self {
+            type_: task.type_(),
+            params: task.params(),
+            scope: Scope::of(&task),
+            endless: matches!(task, Task::SnapshotUpload),
+        }
+    }
+}
+
 /// What a sidecar is asked for a step; nothing where there is nothing to ask.
 pub fn effect(
     node: &SeiNode,
@@ -37,14 +49,7 @@ pub fn effect(
     stage: Stage,
     task: Planned,
 ) -> Result<Option<Effect>, ApplyError> {
-    let known = |task: Task| {
-        Some(Effect {
-            type_: task.type_(),
-            params: task.params(),
-            scope: Scope::of(&task),
-            endless: matches!(task, Task::SnapshotUpload),
-        })
-    };
+    let known = |task: Task| Some(Effect::of(task));
     let snapshot = node.spec.snapshot();
     Ok(match task {
         Planned::SnapshotRestore => known(Task::SnapshotRestore(SnapshotRestore {

@@ -148,7 +148,8 @@ impl Made {
             true => own.clone(),
             false => wanted.clone(),
         };
-        let image = (!comparable && demand.asks_image).then_some(self.sidecar_image.as_str());
+        let image = Some(self.sidecar_image.as_str())
+            .filter(|image| !comparable && demand.asks_image && *image != want.sidecar_image);
         let template = self.template.as_deref().filter(|_| demand.rolls_outdated);
         keelson_plan::Pod {
             image: self.image.clone(),

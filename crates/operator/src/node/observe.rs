@@ -34,6 +34,7 @@ pub fn observed(node: &SeiNode, desired: &Desired, sight: &Sight, applied: &Appl
         settings: applied.settings.clone(),
         process: applied.process_settings.clone().filter(|_| runs),
         peers: applied.peers.clone(),
+        publishing: applied.publishing,
         approved: sight.approved.filter(|_| sight.pod.is_some()),
         bootstrap: sight.job.is_some()
             || sight.bootstrap_pod.is_some()

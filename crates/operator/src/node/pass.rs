@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use keelson_api::SeiNode;
 use keelson_api::event::NodeEvent;
 use keelson_api::names::{Annotation, Finalizer};
-use keelson_api::node_status::{Applied, SeiNodeStatus};
+use keelson_api::node_status::{Applied, PutBack, SeiNodeStatus};
 use keelson_cluster::{Error, Key};
 use keelson_plan::{
     Drift, Memory, Next, Observed, Outcome, Plan, Progress, Verdict, Waiting, drifts, next,
@@ -28,7 +28,7 @@ use super::record::{self, Stored, Written};
 use super::report::{self, Ended, Findings};
 use super::sight::Sight;
 use super::validate::{self, Refusal};
-use super::{applied, effects, news, observe, peers};
+use super::{applied, effects, news, observe, peers, put_back};
 
 /// How many steps of one plan a look goes through before it lets others have a turn.
 const STEPS: usize = 64;
@@ -44,6 +44,9 @@ pub struct Pass<'a> {
     applied: Applied,
     ended: Option<Ended>,
     retried: Option<String>,
+    put_back: Vec<PutBack>,
+    /// Whether an image is put back, which begins with another look.
+    puts_back: bool,
     outdated: bool,
 }
 
@@ -66,6 +69,8 @@ impl<'a> Pass<'a> {
             plan: None,
             applied: status.applied.unwrap_or_default(),
             ended: None,
+            put_back: status.put_back,
+            puts_back: false,
             outdated: false,
         }
     }
@@ -84,12 +89,14 @@ impl<'a> Pass<'a> {
             ),
         }
         let applied = self.status().applied.clone();
-        let desired = Desired::of(
-            &self.node,
-            &self.controller.settings,
-            self.resolve_peers(),
-            applied.as_ref(),
-        );
+        let settings = &self.controller.settings;
+        self.put_back = match self.is_to_retry() {
+            true => Vec::new(),
+            false => put_back::standing(&self.put_back, &self.node, settings),
+        };
+        let (node, settings) = put_back::instead(&self.put_back, &self.node, settings);
+        let peers = self.resolve_peers();
+        let desired = Desired::of(&node, &settings, peers, applied.as_ref());
         let desired = match desired {
             Ok(desired) => desired,
             Err(error) => return self.refuse(Refusal::invalid(error.to_string()), None).await,
@@ -108,6 +115,7 @@ impl<'a> Pass<'a> {
             return self.refuse(refusal, Some(known)).await;
         }
         if self.node.spec.paused {
+            self.controller.step_aside(self.key);
             self.outdated = outdated(&known.desired.target, &self.observe(&known));
             self.write(&known, None, true).await?;
             return Ok(self.controller.settled(self.key));
@@ -186,6 +194,9 @@ impl<'a> Pass<'a> {
                 Next::Pause { until, .. } => {
                     self.plan = None;
                     self.write(&known, None, true).await?;
+                    if self.puts_back {
+                        return Ok(Duration::ZERO);
+                    }
                     let until = remaining(until, now).min(self.controller.settled(self.key));
                     return Ok(until);
                 }
@@ -232,7 +243,8 @@ impl<'a> Pass<'a> {
         let spent = matches!(outcome, Outcome::Retry { spent: true, .. });
         let after = look_again(&outcome, &entry);
         if done {
-            applied::after(&mut self.applied, step, &written.plan.target);
+            let target = &written.plan.target;
+            applied::after(&mut self.applied, step, &self.node, target, &known.sight);
         }
         let now = Timestamp::now();
         let verdict = written.plan.record(&mut self.memory, outcome, now);
@@ -250,11 +262,20 @@ impl<'a> Pass<'a> {
                 Ok(Went::Through)
             }
             Verdict::Failed => {
+                self.put_back(known, &written.plan);
                 self.ended = Some(Ended::Failed(Box::new(written)));
                 self.plan = None;
                 Ok(Went::On)
             }
         }
+    }
+
+    /// Remembers an image that did not start, so that the next look asks for the one before.
+    fn put_back(&mut self, known: &Known, plan: &Plan) {
+        let pod = known.sight.pod.as_ref();
+        let stuck = pod.and_then(|pod| put_back::stuck(plan, pod, self.status()));
+        self.puts_back = stuck.is_some();
+        self.put_back.extend(stuck);
     }
 
     async fn act(&self, known: &mut Known, plan: &Plan, entry: &keelson_plan::Entry) -> Outcome {
@@ -297,6 +318,7 @@ impl<'a> Pass<'a> {
     async fn settle(&mut self, mut known: Known) -> Result<Duration, Error> {
         let not_loaded = self.nudge_renewal(&mut known).await;
         self.write(&known, None, true).await?;
+        self.controller.is_through(self.key);
         Ok(match not_loaded {
             true => Duration::from_secs(5),
             false => self.controller.settled(self.key),
@@ -317,6 +339,7 @@ impl<'a> Pass<'a> {
 
     async fn refuse(&mut self, refusal: Refusal, known: Option<Known>) -> Result<Duration, Error> {
         self.plan = None;
+        self.controller.step_aside(self.key);
         match known {
             Some(known) => {
                 self.outdated = outdated(&known.desired.target, &self.observe(&known));
@@ -367,11 +390,19 @@ impl<'a> Pass<'a> {
         Ok(again)
     }
 
+    fn asked_retry(&self) -> Option<String> {
+        let annotations = self.node.metadata.annotations.as_ref();
+        annotations.and_then(|it| it.get(Annotation::Retry.as_str()).cloned())
+    }
+
+    fn is_to_retry(&self) -> bool {
+        let asked = self.asked_retry();
+        asked.is_some() && asked != self.retried
+    }
+
     /// A person asks for another attempt, by a new value of an annotation.
     async fn obey_retry(&mut self, known: &Known) -> Result<(), Error> {
-        let annotations = self.node.metadata.annotations.as_ref();
-        let asked = annotations.and_then(|it| it.get(Annotation::Retry.as_str()).cloned());
-        if asked.is_none() || asked == self.retried {
+        if !self.is_to_retry() {
             return Ok(());
         }
         self.memory.lift();
@@ -381,7 +412,7 @@ impl<'a> Pass<'a> {
             NodeEvent::RetryRequested,
             "another attempt was asked for".to_owned(),
         );
-        self.retried = asked;
+        self.retried = self.asked_retry();
         Ok(())
     }
 
@@ -451,6 +482,7 @@ impl<'a> Pass<'a> {
             memory: &self.memory,
             refusal,
             outdated: self.outdated,
+            put_back: &self.put_back,
             retried: self.retried.clone(),
             now: Timestamp::now(),
         };

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use keelson_api::SeiNode;
 use keelson_api::names::Port;
 use keelson_api::node_status::{
-    Applied, CurrentSidecarTls, DataState, NodePhase, SeiNodeStatus, SidecarTlsRequirement,
+    Applied, CurrentSidecarTls, DataState, NodePhase, PutBack, SeiNodeStatus, SidecarTlsRequirement,
 };
 use keelson_plan::{Memory, Tls};
 use keelson_render::names;
@@ -50,6 +50,8 @@ pub struct Findings<'a> {
     pub refusal: Option<&'a Refusal>,
     /// Whether the pod is of an older operator's template.
     pub outdated: bool,
+    /// Images that did not start and were put back.
+    pub put_back: &'a [PutBack],
     /// The retry that was obeyed.
     pub retried: Option<String>,
     /// What time it is.
@@ -71,6 +73,7 @@ pub fn status(
     };
     record::remember(found.memory, written, &mut status);
     status.retried = found.retried.clone();
+    status.put_back = found.put_back.to_vec();
     status.applied = (*found.applied != Applied::default()).then(|| found.applied.clone());
     if let Some(desired) = found.desired {
         status.resolved_peers = desired.resolved_peers.clone();
@@ -110,6 +113,9 @@ fn observe(status: &mut SeiNodeStatus, found: &Findings<'_>, sight: &Sight) {
     }
     if pod.sidecar.runs_image(&pod.made.sidecar_image) {
         status.current_sidecar_image = Some(pod.made.sidecar_image.clone());
+    }
+    if pod.proxy.runs_image(&pod.made.proxy_image) {
+        status.current_proxy_image = Some(pod.made.proxy_image.clone());
     }
     if sight.met.as_ref() != Some(&pod.identity.uid) {
         return;

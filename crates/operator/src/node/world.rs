@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 
 use super::peers;
 use super::seen::{Claim, Ordered, Plain, SeenJob, SeenPod, Set};
+use super::sight::at;
 
 /// What is known of all nodes.
 #[derive(Clone)]
@@ -154,14 +155,11 @@ impl World {
             .identity
             .node
             .clone());
-        owned!(pods, Pod, SeenPod::read, |it: &SeenPod| it
-            .identity
-            .node
-            .clone());
         owned!(jobs, Job, SeenJob::read, |it: &SeenJob| it
             .identity
             .node
             .clone());
+        self.watch_pods(client, &mut watches);
         self.watch_plain::<Service>(client, &self.services, &mut watches);
         self.watch_plain::<ConfigMap>(client, &self.configs, &mut watches);
         if policies {
@@ -187,6 +185,27 @@ impl World {
             move |key, before, after| {
                 if let Some(seen) = after.or(before) {
                     wake(&queue, &key.namespace, &seen.identity.node);
+                }
+            },
+        ));
+    }
+
+    fn watch_pods(&self, client: &Watched, watches: &mut JoinSet<()>) {
+        let config = watcher::Config::default().labels(Label::Node.as_str());
+        let (uses, queue) = (self.uses.clone(), self.queue.clone());
+        watches.spawn(self.pods.clone().follow(
+            client.api::<Pod>(),
+            config,
+            |pod| Some(SeenPod::read(&pod)),
+            move |key, before: Option<&SeenPod>, after: Option<&SeenPod>| {
+                if let Some(seen) = after.or(before) {
+                    wake(&queue, &key.namespace, &seen.identity.node);
+                }
+                // Another node may have waited for the key.
+                let held = before.filter(|_| after.is_none());
+                if let Some(secret) = held.and_then(|pod| pod.made.signing_key.clone()) {
+                    let uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
+                    uses.wake_users(&at(key, secret), &queue);
                 }
             },
         ));
@@ -230,9 +249,7 @@ impl World {
             |secret| Some(secret.resource_version().unwrap_or_default()),
             move |key, _, _| {
                 let uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
-                for node in uses.secrets.get(key).into_iter().flatten() {
-                    queue.add(node.clone());
-                }
+                uses.wake_users(key, &queue);
             },
         ));
         let (uses, queue) = (self.uses.clone(), self.queue.clone());
@@ -275,6 +292,12 @@ impl World {
                 if finds || after.is_none() {
                     self.queue.add(seeker.clone());
                 }
+            }
+        }
+        // Another node may have waited for its signing key.
+        if let Some(gone) = before.filter(|_| after.is_none()) {
+            for secret in secrets_of(key, gone) {
+                uses.wake_users(&secret, &self.queue);
             }
         }
         // A status of our own making is no news.
@@ -360,6 +383,12 @@ fn wake(queue: &Queue<Key>, namespace: &str, node: &str) {
 }
 
 impl Uses {
+    fn wake_users(&self, secret: &Key, queue: &Queue<Key>) {
+        for node in self.secrets.get(secret).into_iter().flatten() {
+            queue.add(node.clone());
+        }
+    }
+
     fn note(&mut self, key: &Key, node: Option<&SeiNode>) {
         let Some(node) = node else { return };
         for secret in secrets_of(key, node) {

@@ -309,6 +309,15 @@ impl Scene {
             .look(|world| world.ledger.of(&self.place(node)))
     }
 
+    /// Tasks the sidecar of a node knows.
+    pub(crate) fn tasks(&self, node: &str) -> Vec<keelson_wire::TaskResult> {
+        let place = self.place(node);
+        self.stage.shared.look(|world| {
+            let pod = world.answering(&place).map(|pod| pod.uid.clone());
+            pod.map(|uid| world.tasks(&uid)).unwrap_or_default()
+        })
+    }
+
     /// What must never happen and did, in this scene.
     pub(crate) fn violations(&self) -> Vec<String> {
         self.stage

@@ -153,6 +153,17 @@ fn declared_keys_are_checked_before_a_pod_mounts_them_and_undeclared_ones_never(
 }
 
 #[test]
+fn uploads_are_begun_and_ended_by_themselves() {
+    let plan = update(|operator| operator.want.publishes = true);
+    assert!(plan.causes.iter().eq([&Drift::Publishing]));
+    assert_eq!(plan.entries.len(), 1);
+    assert_eq!(plan.entries[0].step.task, Task::SnapshotUpload);
+    let plan = update(|operator| operator.world.publishing = true);
+    assert_eq!(plan.entries.len(), 1);
+    assert_eq!(plan.entries[0].step.task, Task::SnapshotUpload);
+}
+
+#[test]
 fn an_image_rolls_the_pod() {
     let plan = update(|operator| operator.edit(&image_b(None)));
     let kind = PlanKind::NodeUpdate;

@@ -43,6 +43,7 @@ pub(crate) struct World {
     /// What the process was started with, while it runs.
     pub(crate) process: Option<String>,
     pub(crate) peers: Option<String>,
+    pub(crate) publishing: bool,
     pub(crate) approved: bool,
     pub(crate) job: Option<Job>,
     pub(crate) sidecar: Sidecar,
@@ -78,6 +79,7 @@ impl World {
             settings: self.settings.clone().filter(|_| sidecar),
             process: self.process.clone().filter(|_| sidecar),
             peers: self.peers.clone().filter(|_| sidecar),
+            publishing: Some(self.publishing).filter(|_| self.data == Some(Data::Complete)),
             approved: sidecar.then_some(self.approved),
             bootstrap: self.job.is_some(),
         }
@@ -346,6 +348,7 @@ impl World {
                 self.settings = Some(want.settings.clone());
             }
             (Stage::Node, Task::DiscoverPeers) => self.peers = want.peers.clone(),
+            (Stage::Node, Task::SnapshotUpload) => self.publishing = want.publishes,
             (Stage::Node, Task::ConfigureGenesis | Task::ConfigureStateSync) => {
                 self.approved = false;
             }

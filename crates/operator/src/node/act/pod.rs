@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use keelson_cluster::{Key, Only, Propagation};
-use keelson_plan::{Plan, Stage, Waiting};
+use keelson_plan::{Entry, Plan, Stage, Waiting};
 use kube::ResourceExt;
 use serde_json::json;
 
 use super::{Act, Done, Problem};
 use crate::node::made::container;
+use crate::node::put_back;
 use crate::node::seen::SeenPod;
 
 impl Act<'_> {
@@ -69,7 +71,7 @@ impl Act<'_> {
     }
 
     /// Waits until the containers run what is asked for.
-    pub(super) async fn observe_image(&self, plan: &Plan) -> Done {
+    pub(super) async fn observe_image(&self, plan: &Plan, entry: &Entry) -> Done {
         let want = &plan.target.pod;
         let waiting = |why: Option<String>| {
             Problem::from(Waiting::Pod {
@@ -81,6 +83,10 @@ impl Act<'_> {
         let Some(pod) = self.sight.pod.as_ref().filter(|pod| !pod.identity.leaving) else {
             return Err(waiting(None));
         };
+        let (status, now) = (self.node.status.as_ref(), Timestamp::now());
+        if let Some(it) = put_back::due(plan, entry, pod, status, now) {
+            return Err(Problem::fatal(put_back::told(&[it])));
+        }
         if let Some((container, why)) = &pod.stuck {
             return Err(waiting(Some(format!("{container}: {why}"))));
         }

@@ -1,7 +1,7 @@
 //! Tasks of sidecars: submitted once under a name, then looked after until they end.
 
 use keelson_api::task::TaskType;
-use keelson_plan::{Entry, Outcome, Plan, Progress, Waiting};
+use keelson_plan::{Entry, Outcome, Plan, Progress, Task, Waiting};
 use keelson_wire::{TaskRequest, TaskStatus};
 use uuid::Uuid;
 
@@ -47,11 +47,27 @@ impl Act<'_> {
         }
     }
 
+    /// Ends the upload of snapshots, which goes on under the name it was submitted under.
+    pub(super) async fn end_upload(&mut self, plan: &Plan, entry: &Entry) -> Done {
+        let effect = Effect::of(keelson_wire::Task::SnapshotUpload);
+        let (pod, over) = self.reach(entry).await?;
+        let id = effects::id(&effect, self.uid, &pod.identity.uid, plan, entry);
+        let call = Call {
+            act: self,
+            pod: &pod,
+            over: &over,
+            id,
+        };
+        call.end().await
+    }
+
     /// Calls off what a plan that no longer serves may have submitted. What its sidecar does not know
     /// was not. A sidecar that cannot be reached holds nobody up: it does one thing at a time.
     pub async fn call_off(&mut self, plan: &Plan) -> Result<(), CallError> {
         let open = plan.entries.iter();
         let open = open.filter(|it| it.step.task.is_submitted() && it.progress == Progress::Open);
+        // Whoever ends an upload has begun none.
+        let open = open.filter(|it| it.step.task != Task::SnapshotUpload || plan.target.publishes);
         for entry in open {
             let step = entry.step;
             let effect = effects::effect(self.node, self.desired, step.stage, step.task);
@@ -128,6 +144,16 @@ impl Call<'_, '_> {
         let sidecars = &self.act.sidecars;
         sidecars
             .request(&whom, self.over, audience(self.pod), &request)
+            .await
+            .map_err(|error| self.failed(error))
+    }
+
+    /// Has the sidecar end the task and forget it.
+    async fn end(&self) -> Done {
+        let whom = whom(self.act.key, self.pod);
+        let sidecars = &self.act.sidecars;
+        sidecars
+            .call_off(&whom, self.over, audience(self.pod), self.id)
             .await
             .map_err(|error| self.failed(error))
     }

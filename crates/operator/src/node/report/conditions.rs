@@ -11,7 +11,7 @@ use super::{Ended, Findings};
 use crate::certificate::{Order, Unfit};
 use crate::node::record::called;
 use crate::node::seen::SeenPod;
-use crate::node::validate;
+use crate::node::{applied, put_back, validate};
 
 /// A condition without what all have in common.
 type Said = (Truth, Reason, String);
@@ -144,6 +144,9 @@ fn stalled(found: &Findings<'_>) -> Option<Said> {
     if let Some(refusal) = found.refusal {
         return yes(refusal.reason, refusal.message.clone());
     }
+    if !found.put_back.is_empty() {
+        return yes(Reason::ImageNotStarting, put_back::told(found.put_back));
+    }
     match &found.memory.failure {
         None => no(Reason::NotStalled, ""),
         Some(failure) => {
@@ -171,9 +174,16 @@ fn spec_valid(found: &Findings<'_>) -> Option<Said> {
     if let Some(refusal) = found.refusal {
         return no(refusal.reason, refusal.message.clone());
     }
-    match validate::deprecated(found.node) {
-        Some(message) => yes(Reason::DeprecatedField, message),
-        None => yes(Reason::Valid, ""),
+    if let Some(message) = validate::deprecated(found.node) {
+        return yes(Reason::DeprecatedField, message);
+    }
+    let set_up_from = found.applied.source.as_ref();
+    match set_up_from.is_some_and(|from| *from != applied::source(found.node)) {
+        true => yes(
+            Reason::UsedAtSetUp,
+            "snapshot and genesisCeremony say where a node's first state comes from, and this node has its state: the change does nothing here; create a new SeiNode to begin from there",
+        ),
+        false => yes(Reason::Valid, ""),
     }
 }
 

@@ -1,0 +1,23 @@
+//! Every field of a SeiNode's spec, edited on a running node: what it does, what is started again for
+//! it and what is not; and everything about changes that has nothing to do with TLS.
+
+mod stage;
+
+#[path = "node/operator.rs"]
+mod operator;
+
+#[path = "fields/mark.rs"]
+mod mark;
+
+#[path = "fields/inplace.rs"]
+mod inplace;
+#[path = "fields/process.rs"]
+mod process;
+#[path = "fields/quiet.rs"]
+mod quiet;
+#[path = "fields/refused.rs"]
+mod refused;
+#[path = "fields/rolls.rs"]
+mod rolls;
+#[path = "fields/without.rs"]
+mod without;

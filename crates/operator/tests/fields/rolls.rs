@@ -1,0 +1,142 @@
+//! Fields that are a pod's from its birth: one edit, one other pod, whose process starts once.
+
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{Container, Pod};
+use keelson_wire::TaskType::MarkReady;
+use serde_json::json;
+
+use crate::mark::{Change, Mark, opened, pod_of, running};
+use crate::stage::objects;
+
+fn sidecar(pod: &Pod) -> Container {
+    let spec = pod.spec.as_ref().expect("a spec");
+    let mut all = spec.init_containers.iter().flatten();
+    let found = all.find(|it| it.name == "sei-sidecar");
+    found.expect("a sidecar").clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_image_is_rolled_out_once() {
+    let (scene, _operator) = running("image", json!({})).await;
+    let mark = Mark::of(&scene, "node").await;
+    let change = mark
+        .edit(&scene, json!({ "image": "registry.example/seid:v6.1.0" }))
+        .await;
+    assert_eq!(change, Change::rolled(&[MarkReady]));
+    let node = scene.settled("node").await;
+    let status = node.status.expect("a status");
+    let image = "registry.example/seid:v6.1.0";
+    assert_eq!(status.current_image.as_deref(), Some(image));
+    let pod = pod_of(&scene, "node").await;
+    let process = &pod.spec.expect("a spec").containers[0];
+    assert_eq!(process.image.as_deref(), Some(image));
+    assert_eq!(scene.violations(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_of_the_pod_are_added_changed_and_removed_with_one_cycle_each() {
+    let (scene, _operator) = running("labels", json!({})).await;
+    for (edit, wanted) in [
+        (json!({ "team": "a" }), Some("a")),
+        (json!({ "team": "b" }), Some("b")),
+        (json!({ "team": null }), None),
+    ] {
+        let mark = Mark::of(&scene, "node").await;
+        let change = mark.edit(&scene, json!({ "podLabels": edit })).await;
+        assert_eq!(change, Change::rolled(&[MarkReady]));
+        let labels = pod_of(&scene, "node").await.metadata.labels;
+        let label = labels.expect("labels").get("team").cloned();
+        assert_eq!(label.as_deref(), wanted);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_port_of_the_sidecar_is_a_new_pods() {
+    let (scene, _operator) = running("port", json!({})).await;
+    let mark = Mark::of(&scene, "node").await;
+    let change = mark
+        .edit(&scene, json!({ "sidecar": { "port": 7878 } }))
+        .await;
+    assert_eq!(change, Change::rolled(&[MarkReady]));
+    let sidecar = sidecar(&pod_of(&scene, "node").await);
+    assert_eq!(sidecar.ports.expect("ports")[0].container_port, 7878);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_of_the_sidecar_are_set_changed_and_taken_back_with_one_cycle_each() {
+    let (scene, _operator) = running("resources", json!({})).await;
+    let usual = sidecar(&pod_of(&scene, "node").await).resources;
+    let asked = |memory: &str| json!({ "limits": { "memory": memory } });
+    for (edit, wanted) in [
+        (asked("128Mi"), Some("128Mi")),
+        (asked("256Mi"), Some("256Mi")),
+        (json!(null), None),
+    ] {
+        let mark = Mark::of(&scene, "node").await;
+        let change = mark
+            .edit(&scene, json!({ "sidecar": { "resources": edit } }))
+            .await;
+        assert_eq!(change, Change::rolled(&[MarkReady]));
+        let resources = sidecar(&pod_of(&scene, "node").await).resources;
+        match wanted {
+            Some(memory) => {
+                let limits = resources.and_then(|it| it.limits).expect("limits");
+                assert_eq!(limits["memory"].0, memory);
+            }
+            None => assert_eq!(resources, usual),
+        }
+    }
+    // A quantity that is written in another way is the same one.
+    scene
+        .edit("node", json!({ "sidecar": { "resources": asked("1Gi") } }))
+        .await;
+    scene.settled("node").await;
+    let mark = Mark::of(&scene, "node").await;
+    let change = mark
+        .edit(
+            &scene,
+            json!({ "sidecar": { "resources": asked("1024Mi") } }),
+        )
+        .await;
+    assert_eq!(change, Change::hot(&[]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_given_to_a_validator_that_had_none_roll_its_pod_once() {
+    let (scene, _operator) = opened("keys").await;
+    scene.node("node", "validator", json!({}), json!({})).await;
+    scene.settled("node").await;
+    let key = r#"{"address":"00","pub_key":{"type":"tendermint/PubKeyEd25519","value":"AA=="},"priv_key":{"type":"tendermint/PrivKeyEd25519","value":"AA=="}}"#;
+    let signing = objects::secret("signing", &[("priv_validator_key.json", key)]);
+    let key = r#"{"priv_key":{"type":"tendermint/PrivKeyEd25519","value":"AA=="}}"#;
+    let node = objects::secret("node-key", &[("node_key.json", key)]);
+    let mark = Mark::of(&scene, "node").await;
+    let keys = json!({ "validator": {
+        "signingKey": { "secret": { "secretName": "signing" } },
+        "nodeKey": { "secret": { "secretName": "node-key" } },
+    }});
+    scene.edit("node", keys).await;
+    // Nothing is cycled before the keys are there.
+    let waits = |it: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
+        it.type_ == "SigningKeyReady" && it.status == "False" && it.reason == "SigningKeyNotReady"
+    };
+    scene
+        .until_status("waiting for the key", "node", |_, status| {
+            status.conditions.iter().any(waits)
+        })
+        .await;
+    assert_eq!(mark.since(&scene).await, Change::hot(&[]));
+    scene.secret(&node).await;
+    scene.secret(&signing).await;
+    scene.settled("node").await;
+    assert_eq!(mark.since(&scene).await, Change::rolled(&[MarkReady]));
+    let sets = scene.api::<StatefulSet>();
+    let set = sets.get("node").await.expect("a StatefulSet");
+    let template = set.spec.expect("a spec").template.spec.expect("a pod");
+    let volumes = template.volumes.into_iter().flatten();
+    let keys = volumes.filter_map(|it| it.secret?.secret_name);
+    let keys: Vec<_> = keys
+        .filter(|it| it == "signing" || it == "node-key")
+        .collect();
+    assert_eq!(keys, ["signing", "node-key"]);
+}
