@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::ledger::Seen;
 use super::objects::{self, SERVICE_ACCOUNT};
 use super::script::{Fault, NodeScript};
-use super::world::World;
+use super::world::{Wake, World};
 use super::{Place, Stage};
 
 /// Where cert-manager looks for the Secrets of issuers of the whole cluster.
@@ -250,6 +250,15 @@ impl Scene {
         touched.expect("a touch");
     }
 
+    /// Asks for another attempt, as a person would.
+    pub(crate) async fn retry(&self, node: &str, value: &str) {
+        let annotations = json!({ Annotation::Retry.as_str(): value });
+        let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
+        let nodes = self.api::<SeiNode>();
+        let asked = nodes.patch(node, &PatchParams::default(), &patch).await;
+        asked.expect("a retry");
+    }
+
     /// Merges something into the spec of a node.
     pub(crate) async fn edit(&self, node: &str, spec: Value) -> SeiNode {
         let patch = Patch::Merge(json!({ "spec": spec }));
@@ -300,6 +309,27 @@ impl Scene {
         let place = self.place(node);
         self.script(node, |script| script.hangs(type_, false));
         self.stage.shared.act(|world| world.release(&place, type_))
+    }
+
+    /// Ends the replay of a node's bootstrap pod now.
+    pub(crate) fn end_replay(&self, node: &str) {
+        let place = self.place(node);
+        self.stage.shared.happen(|world| {
+            let pod = world.answering(&place).map(|pod| pod.uid.clone());
+            pod.map(|uid| world.wake(Wake::ReplayEnds { uid }))
+                .unwrap_or_default()
+        });
+    }
+
+    /// Has a container of a node's pod end and start again, as after a crash.
+    pub(crate) fn crash(&self, node: &str, container: &str) {
+        let place = self.place(node);
+        let container = container.to_owned();
+        self.stage.shared.happen(|world| {
+            let pod = world.answering(&place).map(|pod| pod.uid.clone());
+            pod.map(|uid| world.wake(Wake::Restart { uid, container }))
+                .unwrap_or_default()
+        });
     }
 
     /// What was seen of a node so far.
