@@ -84,7 +84,8 @@ impl Operator {
             .await;
         let address = scene.stage().address();
         let namespace = scene.namespace().to_owned();
-        let tokens = Requested::new(Arc::new(Accounts::new(client.clone(), &namespace)));
+        let accounts = Accounts::new(client.clone(), &settings.sidecar_client.namespace);
+        let tokens = Requested::new(Arc::new(accounts));
         let sidecars = Sidecars::new(Arc::new(At(address)), Arc::new(tokens));
         let (recorder, scribe) =
             Recorder::new(client.clone(), FieldManager::Node.as_str(), "operator");
