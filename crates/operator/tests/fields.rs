@@ -19,5 +19,7 @@ mod quiet;
 mod refused;
 #[path = "fields/rolls.rs"]
 mod rolls;
+#[path = "fields/together.rs"]
+mod together;
 #[path = "fields/without.rs"]
 mod without;

@@ -69,6 +69,9 @@ fn started(applied: &mut Applied, sight: &Sight) {
 
 /// The record after a step was done. The claim may have come with this very look, and a record that
 /// does not name it holds for none.
+///
+/// What is written while the gate is closed is what the process will start with. A new pod whose gate
+/// opened by itself has started it already, with what was there before.
 pub fn after(applied: &mut Applied, step: Step, node: &SeiNode, target: &Target, sight: &Sight) {
     if applied.claim.is_none() {
         let claim = sight.claim.as_ref();
@@ -77,9 +80,19 @@ pub fn after(applied: &mut Applied, step: Step, node: &SeiNode, target: &Target,
     match (step.stage, step.task) {
         (Stage::Bootstrap, Task::AwaitBootstrap) => applied.data = Some(DataState::Bootstrapped),
         (Stage::Node, Task::ConfigApply | Task::ConfigPatch) => {
+            started(applied, sight);
             applied.settings = Some(target.settings.clone());
+            if sight.approved == Some(false) {
+                applied.process_settings = applied.settings.clone();
+            }
         }
-        (Stage::Node, Task::DiscoverPeers) => applied.peers = target.peers.clone(),
+        (Stage::Node, Task::DiscoverPeers) => {
+            started(applied, sight);
+            applied.peers = target.peers.clone();
+            if sight.approved == Some(false) {
+                applied.process_peers = applied.peers.clone();
+            }
+        }
         (Stage::Node, Task::RestartProcess) => {
             applied.process_settings = applied.settings.clone();
             applied.process_peers = applied.peers.clone();

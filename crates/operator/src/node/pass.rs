@@ -152,6 +152,9 @@ impl<'a> Pass<'a> {
         let generation = self.node.metadata.generation.unwrap_or_default();
         let mut begun = false;
         for _ in 0..STEPS {
+            if self.is_outlived() {
+                return Ok(Duration::ZERO);
+            }
             let now = Timestamp::now();
             self.outdated = outdated(&known.desired.target, &observed);
             let plan = self.plan.as_ref().map(|written| &written.plan);
@@ -204,6 +207,13 @@ impl<'a> Pass<'a> {
         }
         self.write(&known, None, true).await?;
         Ok(Duration::from_secs(1))
+    }
+
+    /// Whether the spec was edited since this look began. What was done and not written down is done
+    /// again, or found to be done.
+    fn is_outlived(&self) -> bool {
+        let latest = self.controller.world.nodes.get(self.key);
+        latest.is_some_and(|node| node.metadata.generation > self.node.metadata.generation)
     }
 
     fn begin(&mut self, plan: Plan, now: Timestamp) {

@@ -3,6 +3,7 @@
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use keelson_api::node_condition::{NodeCondition, NodeReason};
 use kube::Resource;
 use kube::api::{Patch, PatchParams};
 use serde::de::DeserializeOwned;
@@ -44,6 +45,8 @@ async fn a_settled_node_is_looked_at_again_and_again_and_nothing_is_written() {
         "sidecar": { "image": "registry.example/keelson-sidecar:9", "resources": { "limits": { "memory": "1Gi" } } },
     });
     let (scene, operator) = running("quiet", more).await;
+    let (ready, reason) = (NodeCondition::Ready, NodeReason::NodeReady);
+    scene.until_condition("node", ready, true, reason).await;
     look_again(&scene, "node").await;
     scene.faults().forget();
     let touch = || json!({ "metadata": { "annotations": { "example.com/touched": jiff::Timestamp::now().to_string() }, "labels": { "example.com/team": "b" } } });

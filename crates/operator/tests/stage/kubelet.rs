@@ -270,11 +270,14 @@ impl World {
         }
         let after = self.script.of(&pod.node).replay;
         self.look_for_another(pod.uid.clone());
+        let files = self.configuration(uid);
         let Some(pod) = self.pods.get_mut(uid) else {
             return Vec::new();
         };
         pod.process = true;
-        self.ledger.node(&pod.node).process_starts += 1;
+        let seen = self.ledger.node(&pod.node);
+        seen.process_starts += 1;
+        seen.started_with = files;
         let uid = uid.to_owned();
         let mut deeds = vec![Deed::Write { uid: uid.clone() }];
         if pod.is_bootstrap() {

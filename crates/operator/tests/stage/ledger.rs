@@ -39,6 +39,8 @@ pub(crate) struct Seen {
     pub(crate) status_writes: u32,
     /// How often the node's process started, in any pod.
     pub(crate) process_starts: u32,
+    /// The configuration the process was last started with, as the volume had it then.
+    pub(crate) started_with: String,
     /// Submissions that were accepted, in order; the same one again is here again.
     pub(crate) submitted: Vec<Submitted>,
     /// How often each task was begun, by id. One that a new sidecar took up is not begun again.

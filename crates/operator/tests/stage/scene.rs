@@ -348,6 +348,16 @@ impl Scene {
         })
     }
 
+    /// Whether the process of a node was started with the configuration that is there now.
+    pub(crate) fn runs_as_configured(&self, node: &str) -> bool {
+        let place = self.place(node);
+        self.stage.shared.look(|world| {
+            let pod = world.answering(&place).map(|pod| pod.uid.clone());
+            let files = pod.map(|uid| world.configuration(&uid));
+            files == Some(world.ledger.of(&place).started_with)
+        })
+    }
+
     /// What must never happen and did, in this scene.
     pub(crate) fn violations(&self) -> Vec<String> {
         self.stage

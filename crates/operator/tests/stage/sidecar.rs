@@ -82,6 +82,14 @@ impl World {
         tasks.iter().map(|it| it.result.clone()).collect()
     }
 
+    /// The configuration on the volume a pod has.
+    pub(crate) fn configuration(&self, uid: &str) -> String {
+        let volume = self
+            .claim_of(uid)
+            .and_then(|claim| self.volumes.get(&claim));
+        volume.map(|it| it.configuration()).unwrap_or_default()
+    }
+
     /// Forgets a task, and says whether there was one.
     pub(crate) fn delete_task(&mut self, uid: &str, id: &str) -> bool {
         let Some(volume) = self.volume_of(uid) else {
