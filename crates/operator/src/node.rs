@@ -11,6 +11,7 @@ pub mod controller;
 pub mod desired;
 pub mod difference;
 pub mod effects;
+pub mod fields;
 pub mod made;
 pub mod news;
 pub mod observe;

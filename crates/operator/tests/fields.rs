@@ -9,8 +9,12 @@ mod operator;
 #[path = "fields/mark.rs"]
 mod mark;
 
+#[path = "fields/failures.rs"]
+mod failures;
 #[path = "fields/inplace.rs"]
 mod inplace;
+#[path = "fields/peers.rs"]
+mod peers;
 #[path = "fields/process.rs"]
 mod process;
 #[path = "fields/quiet.rs"]
@@ -19,7 +23,13 @@ mod quiet;
 mod refused;
 #[path = "fields/rolls.rs"]
 mod rolls;
+#[path = "fields/table.rs"]
+mod table;
 #[path = "fields/together.rs"]
 mod together;
+#[path = "fields/upgrades.rs"]
+mod upgrades;
+#[path = "fields/volumes.rs"]
+mod volumes;
 #[path = "fields/without.rs"]
 mod without;

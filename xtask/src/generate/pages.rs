@@ -5,6 +5,10 @@ use super::Generated;
 pub(super) fn files() -> Vec<Generated> {
     vec![
         Generated {
+            path: "docs/operator-fields.md".into(),
+            text: keelson_operator::node::fields::page(),
+        },
+        Generated {
             path: "docs/platform-settings.md".into(),
             text: keelson_operator::platform::page(),
         },

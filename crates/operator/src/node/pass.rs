@@ -318,7 +318,10 @@ impl<'a> Pass<'a> {
         };
         let uid = self.uid();
         let mut act = self.hands(known, &uid);
-        if let Err(error) = act.call_off(&written.plan).await {
+        let stored = self.status().plan.as_ref();
+        let stored = stored.filter(|it| it.id == written.id);
+        let stored = stored.map(|it| it.tasks.as_slice()).unwrap_or_default();
+        if let Err(error) = act.call_off(&written.plan, stored).await {
             tracing::info!(node = %self.key, "a task was not called off: {error}");
         }
         written.plan.cancelled(&mut self.memory);

@@ -45,11 +45,28 @@ pub fn validate(
 }
 
 /// What the spec says that is no longer carried out.
-pub fn deprecated(node: &SeiNode) -> Option<&'static str> {
-    node.spec
-        .entrypoint
-        .is_some()
-        .then_some("entrypoint is not run, by the original neither: remove it")
+pub fn deprecated(node: &SeiNode) -> Option<String> {
+    let replayer = node.spec.replayer.as_ref();
+    let validator = node.spec.validator.as_ref();
+    let ceremony = validator.and_then(|it| it.genesis_ceremony.as_ref());
+    let said: Vec<&str> = [
+        (
+            node.spec.entrypoint.is_some(),
+            "entrypoint is not run, by the original neither: remove it",
+        ),
+        (
+            replayer.is_some_and(|it| it.result_export.is_some()),
+            "replayer.resultExport is not carried out, by the original neither: remove it",
+        ),
+        (
+            ceremony.is_some_and(|it| it.genesis_params.is_some()),
+            "validator.genesisCeremony.genesisParams is read by nobody: remove it",
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(is_set, sentence)| is_set.then_some(sentence))
+    .collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 fn overrides(desired: &Desired) -> Option<Refusal> {

@@ -40,7 +40,11 @@ async fn a_failed_set_up_is_remembered_backed_off_and_tried_again_when_asked() {
     let stalled = said(&node, NodeCondition::Stalled);
     assert_eq!(stalled.status, "True");
     assert_eq!(stalled.reason, NodeReason::PlanFailed.as_str());
-    assert!(stalled.message.contains("there is no genesis file"), "{}", stalled.message);
+    assert!(
+        stalled.message.contains("there is no genesis file"),
+        "{}",
+        stalled.message
+    );
 
     // Nothing is begun during the pause, however often it is looked at.
     let begun = scene.seen(by_annotation).submitted.len();
@@ -50,7 +54,9 @@ async fn a_failed_set_up_is_remembered_backed_off_and_tried_again_when_asked() {
     heal(&scene, by_annotation);
     annotate(&scene, by_annotation, "sei.io/retry", "1").await;
     heal(&scene, by_edit);
-    scene.edit(by_edit, json!({ "podLabels": { "team": "a" } })).await;
+    scene
+        .edit(by_edit, json!({ "podLabels": { "team": "a" } }))
+        .await;
     for name in [by_annotation, by_edit] {
         let node = scene.until_phase(name, NodePhase::Running).await;
         let node = match said(&node, NodeCondition::Stalled).status.as_str() {
@@ -58,11 +64,16 @@ async fn a_failed_set_up_is_remembered_backed_off_and_tried_again_when_asked() {
             _ => scene.settled(name).await,
         };
         let status = node.status.expect("a status");
-        assert_eq!((status.last_failed_plan, status.consecutive_failures), (None, None));
+        assert_eq!(
+            (status.last_failed_plan, status.consecutive_failures),
+            (None, None)
+        );
     }
     let events = scene.api::<Event>().list(&ListParams::default()).await;
     let events = events.expect("events").items.into_iter();
-    let told: Vec<_> = events.filter(|it| it.reason.as_deref() == Some("PlanFailed")).collect();
+    let told: Vec<_> = events
+        .filter(|it| it.reason.as_deref() == Some("PlanFailed"))
+        .collect();
     assert!(!told.is_empty());
     assert!(told.iter().all(|it| it.type_.as_deref() == Some("Warning")));
 }
@@ -95,7 +106,9 @@ async fn a_spec_that_cannot_be_carried_out_is_refused_and_what_runs_goes_on() {
         let mut edit = good;
         edit["image"] = json!("registry.example/seid:v6.0.0");
         scene.edit("node", edit).await;
-        scene.until_condition("node", type_, true, NodeReason::Valid).await;
+        scene
+            .until_condition("node", type_, true, NodeReason::Valid)
+            .await;
         scene.settled("node").await;
     }
     assert_eq!(mark.since(&scene).await, Change::hot(&[]));
@@ -113,8 +126,12 @@ async fn a_ceremony_and_keys_exclude_each_other() {
     let node = scene.until_condition("node", type_, false, reason).await;
     assert!(said(&node, type_).message.contains("genesisCeremony"));
     assert_eq!(scene.seen("node").created.len(), 0);
-    scene.edit("node", json!({ "validator": { "genesisCeremony": null } })).await;
-    scene.until_condition("node", type_, true, NodeReason::Valid).await;
+    scene
+        .edit("node", json!({ "validator": { "genesisCeremony": null } }))
+        .await;
+    scene
+        .until_condition("node", type_, true, NodeReason::Valid)
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,7 +140,9 @@ async fn the_second_node_of_a_signing_key_waits_until_the_first_and_its_pod_are_
     scene.validator("first", json!({})).await;
     scene.settled("first").await;
     let key = r#"{"priv_key":{"type":"tendermint/PrivKeyEd25519","value":"AA=="}}"#;
-    scene.secret(&objects::secret("second-node", &[("node_key.json", key)])).await;
+    scene
+        .secret(&objects::secret("second-node", &[("node_key.json", key)]))
+        .await;
     let key = |name: &str| json!({ "secret": { "secretName": name } });
     let block = json!({ "signingKey": key("first-signing"), "nodeKey": key("second-node") });
     scene.node("second", "validator", block, json!({})).await;
@@ -133,12 +152,16 @@ async fn the_second_node_of_a_signing_key_waits_until_the_first_and_its_pod_are_
     // The first is gone and its pod is not.
     scene.pause("first");
     scene.delete::<SeiNode>("first").await;
-    scene.until_object("its end", "first", |it: Option<&SeiNode>| it.is_none()).await;
+    scene
+        .until_object("its end", "first", |it: Option<&SeiNode>| it.is_none())
+        .await;
     look_again_refused(&scene).await;
     assert_eq!(scene.seen("second").created.len(), 0);
     scene.resume("first");
     scene.settled("second").await;
-    scene.until_condition("second", type_, true, NodeReason::Valid).await;
+    scene
+        .until_condition("second", type_, true, NodeReason::Valid)
+        .await;
     assert_eq!(scene.seen("second").process_starts, 1);
     assert_eq!(scene.violations(), Vec::<String>::new());
     let tasks = scene.seen("second").types();
@@ -147,7 +170,9 @@ async fn the_second_node_of_a_signing_key_waits_until_the_first_and_its_pod_are_
 
 /// A refused node without a pod makes no request to a sidecar; its generation says it was looked at.
 async fn look_again_refused(scene: &Scene) {
-    let edited = scene.edit("second", json!({ "podLabels": { "look": "again" } })).await;
+    let edited = scene
+        .edit("second", json!({ "podLabels": { "look": "again" } }))
+        .await;
     let generation = edited.metadata.generation;
     let node = scene
         .until_status("another look", "second", |_, status| {

@@ -24,7 +24,9 @@ async fn label(scene: &Scene, node: &str, value: Option<&str>) {
 /// Waits until a node's peers are these nodes, in its status and at its sidecar.
 async fn found(scene: &Scene, node: &str, names: &[&str]) {
     let namespace = scene.namespace();
-    let hosts = names.iter().map(|name| format!("{name}-0.{name}.{namespace}.svc.cluster.local"));
+    let hosts = names
+        .iter()
+        .map(|name| format!("{name}-0.{name}.{namespace}.svc.cluster.local"));
     let hosts: Vec<String> = hosts.collect();
     scene
         .until_status("finding its peers", node, |_, status| {
@@ -34,8 +36,14 @@ async fn found(scene: &Scene, node: &str, names: &[&str]) {
     if let Some(host) = hosts.first() {
         scene
             .until_seen("being told its peers", node, |seen| {
-                let last = seen.submitted.iter().rev().find(|it| it.type_ == DiscoverPeers);
-                last.is_some_and(|it| serde_json::to_string(&it.params).is_ok_and(|it| it.contains(host)))
+                let last = seen
+                    .submitted
+                    .iter()
+                    .rev()
+                    .find(|it| it.type_ == DiscoverPeers);
+                last.is_some_and(|it| {
+                    serde_json::to_string(&it.params).is_ok_and(|it| it.contains(host))
+                })
             })
             .await;
     }
@@ -54,7 +62,9 @@ async fn the_first_node_starts_alone_and_those_that_come_find_each_other_without
     found(&scene, "a", &["b"]).await;
     found(&scene, "b", &["a"]).await;
     let reason = NodeReason::EffectiveAtNextStart;
-    scene.until_condition("a", NodeCondition::PeersApplied, false, reason).await;
+    scene
+        .until_condition("a", NodeCondition::PeersApplied, false, reason)
+        .await;
     // One that loses its label is found no more.
     label(&scene, "b", None).await;
     found(&scene, "a", &[]).await;
@@ -65,7 +75,11 @@ async fn the_first_node_starts_alone_and_those_that_come_find_each_other_without
     found(&scene, "a", &[]).await;
     let change = mark.since(&scene).await;
     assert!(change.same_pod, "{change:?}");
-    assert_eq!((change.process_starts, change.restarts.len()), (0, 0), "{change:?}");
+    assert_eq!(
+        (change.process_starts, change.restarts.len()),
+        (0, 0),
+        "{change:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

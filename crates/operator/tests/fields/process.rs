@@ -7,7 +7,7 @@ use keelson_wire::TaskType::{
 };
 use serde_json::{Value, json};
 
-use crate::mark::{Change, Mark, running, said};
+use crate::mark::{Change, Mark, look_again, opened, running, said};
 use crate::stage::Scene;
 
 /// What the last task of a type was given, as text.
@@ -105,48 +105,73 @@ async fn peers_are_written_at_once_and_take_effect_at_the_next_start() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn snapshots_that_are_made_are_configuration_and_publishing_them_is_hot() {
-    let (scene, _operator) = running("publish", json!({})).await;
-    let made = |kept: u8| json!({ "fullNode": { "snapshotGeneration": { "tendermint": { "keepRecent": kept } } } });
-    let mark = Mark::of(&scene, "node").await;
-    let change = mark.edit(&scene, made(3)).await;
+async fn peers_of_a_cloud_are_looked_for_by_the_sidecar_and_restart_nothing() {
+    let (scene, _operator) = running("cloud-peers", json!({})).await;
+    for (region, tag) in [("us-east-2", "a"), ("eu-west-1", "a"), ("eu-west-1", "b")] {
+        let mark = Mark::of(&scene, "node").await;
+        let peers = json!([{ "ec2Tags": { "region": region, "tags": { "chain": tag } } }]);
+        let change = mark.edit(&scene, json!({ "peers": peers })).await;
+        assert_eq!(
+            change,
+            Change::hot(&[DiscoverPeers, ConfigValidate, MarkReady])
+        );
+        let given = given(&scene, DiscoverPeers);
+        assert!(given.contains(region) && given.contains(tag), "{given}");
+    }
+}
+
+/// How many uploads the sidecar is at.
+fn uploads(scene: &Scene) -> usize {
+    let tasks = scene.tasks("node");
+    let uploads = tasks.iter().filter(|it| it.type_ == "snapshot-upload");
+    uploads.count()
+}
+
+async fn publishes(scene: &Scene, mode: &str) {
+    let made = |it: Value| json!({ mode: { "snapshotGeneration": { "tendermint": it } } });
+    let mark = Mark::of(scene, "node").await;
+    let change = mark.edit(scene, made(json!({ "keepRecent": 3 }))).await;
     let tasks = [ConfigPatch, ConfigValidate, RestartSeid, MarkReady];
     assert_eq!(change, Change::restarted(&tasks));
+    for (publish, tasks, going) in [
+        (json!({}), &[SnapshotUpload][..], 1),
+        (json!(null), &[], 0),
+        (json!({}), &[SnapshotUpload], 1),
+    ] {
+        let mark = Mark::of(scene, "node").await;
+        let change = mark.edit(scene, made(json!({ "publish": publish }))).await;
+        assert_eq!((change, uploads(scene)), (Change::hot(tasks), going));
+    }
+    // Another edit leaves the upload alone.
+    let mark = Mark::of(scene, "node").await;
+    let change = mark
+        .edit(scene, json!({ "image": "registry.example/seid:v6.1.0" }))
+        .await;
+    assert_eq!((change, uploads(scene)), (Change::rolled(&[MarkReady]), 1));
+}
 
-    let publish = |publish: Value| json!({ "fullNode": { "snapshotGeneration": { "tendermint": { "publish": publish } } } });
-    let mark = Mark::of(&scene, "node").await;
-    let change = mark.edit(&scene, publish(json!({}))).await;
-    assert_eq!(change, Change::hot(&[SnapshotUpload]));
-    assert_eq!(
-        scene
-            .tasks("node")
-            .iter()
-            .filter(|it| it.type_ == "snapshot-upload")
-            .count(),
-        1
-    );
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_a_full_node_makes_are_configuration_and_publishing_them_is_hot() {
+    let (scene, _operator) = running("publish", json!({})).await;
+    publishes(&scene, "fullNode").await;
+}
 
-    let mark = Mark::of(&scene, "node").await;
-    let change = mark.edit(&scene, publish(json!(null))).await;
-    assert_eq!(change, Change::hot(&[]));
-    assert_eq!(
-        scene
-            .tasks("node")
-            .iter()
-            .filter(|it| it.type_ == "snapshot-upload")
-            .count(),
-        0
-    );
+#[tokio::test(flavor = "multi_thread")]
+async fn snapshots_an_archive_makes_are_configuration_and_publishing_them_is_hot() {
+    let (scene, _operator) = opened("publish-archive").await;
+    scene.archive("node", json!({})).await;
+    scene.settled("node").await;
+    publishes(&scene, "archive").await;
+}
 
-    let mark = Mark::of(&scene, "node").await;
-    let change = mark.edit(&scene, publish(json!({}))).await;
-    assert_eq!(change, Change::hot(&[SnapshotUpload]));
-    assert_eq!(
-        scene
-            .tasks("node")
-            .iter()
-            .filter(|it| it.type_ == "snapshot-upload")
-            .count(),
-        1
-    );
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_born_publishing_uploads_once() {
+    let (scene, _operator) = opened("publish-born").await;
+    let block =
+        json!({ "snapshotGeneration": { "tendermint": { "keepRecent": 2, "publish": {} } } });
+    scene.node("node", "fullNode", block, json!({})).await;
+    scene.settled("node").await;
+    look_again(&scene, "node").await;
+    assert_eq!(uploads(&scene), 1);
+    assert_eq!(scene.seen("node").begun(SnapshotUpload), 1);
 }

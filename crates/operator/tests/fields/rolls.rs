@@ -140,3 +140,25 @@ async fn keys_given_to_a_validator_that_had_none_roll_its_pod_once() {
         .collect();
     assert_eq!(keys, ["signing", "node-key"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_entry_of_the_passphrase_is_a_new_pods() {
+    let (scene, _operator) = opened("passphrase").await;
+    let keyring = [("node_admin.info", "AA=="), ("00ff.address", "AA==")];
+    scene.secret(&objects::secret("keyring", &keyring)).await;
+    let entries = [("a", "one"), ("b", "two")];
+    scene.secret(&objects::secret("passphrase", &entries)).await;
+    let keyring = |key: &str| {
+        let at = json!({ "secretName": "passphrase", "key": key });
+        json!({ "operatorKeyring": { "secret": { "secretName": "keyring", "passphraseSecretRef": at } } })
+    };
+    scene
+        .node("node", "validator", keyring("a"), json!({}))
+        .await;
+    scene.settled("node").await;
+    let mark = Mark::of(&scene, "node").await;
+    let change = mark
+        .edit(&scene, json!({ "validator": keyring("b") }))
+        .await;
+    assert_eq!(change, Change::rolled(&[MarkReady]));
+}

@@ -53,7 +53,8 @@ async fn another_image_of_the_platform_goes_from_node_to_node_in_place() {
         // Held back: the container is not replaced before it may be.
         scene.pause(node);
     }
-    let _operator = Operator::start(&scene, with_sidecar("registry.example/keelson-sidecar:2")).await;
+    let _operator =
+        Operator::start(&scene, with_sidecar("registry.example/keelson-sidecar:2")).await;
     for done in 1..=nodes.len() {
         // One more is on its way, and while it is not well no other.
         let before: BTreeSet<String> = touched(&scene, &nodes).await;
@@ -71,7 +72,10 @@ async fn another_image_of_the_platform_goes_from_node_to_node_in_place() {
             }
         }
         let busy = busy.expect("somebody's turn");
-        for node in nodes.into_iter().filter(|it| *it != busy && !before.contains(*it)) {
+        for node in nodes
+            .into_iter()
+            .filter(|it| *it != busy && !before.contains(*it))
+        {
             look_again(&scene, node).await;
         }
         assert_eq!(touched(&scene, &nodes).await.len(), done);
@@ -79,7 +83,19 @@ async fn another_image_of_the_platform_goes_from_node_to_node_in_place() {
         scene.settled(busy).await;
     }
     for mark in &marks {
-        assert_eq!(mark.since(&scene).await, Change::in_place("sei-sidecar", &[MarkReady]));
+        assert_eq!(
+            mark.since(&scene).await,
+            Change::in_place("sei-sidecar", &[MarkReady])
+        );
+    }
+}
+
+/// Which of two nodes says first that it is stalled.
+async fn stalled_first<'a>(scene: &Scene, [a, b]: [&'a str; 2]) -> &'a str {
+    let (stalled, reason) = (NodeCondition::Stalled, NodeReason::ImageNotStarting);
+    tokio::select! {
+        _ = scene.until_condition(a, stalled, true, reason) => a,
+        _ = scene.until_condition(b, stalled, true, reason) => b,
     }
 }
 
@@ -98,13 +114,16 @@ async fn an_image_of_the_platform_that_does_not_start_is_put_back_and_stops_at_t
     "registry.example/keelson-proxy:broken".clone_into(&mut broken.proxy.program.image);
     let marks = [Mark::of(&scene, "a").await, Mark::of(&scene, "b").await];
     let operator = Operator::start(&scene, broken.clone()).await;
-    let first = scene.until_either_stalled(&nodes).await;
+    let first = stalled_first(&scene, nodes).await;
     let other = if first == "a" { "b" } else { "a" };
     let (stalled, reason) = (NodeCondition::Stalled, NodeReason::ImageNotStarting);
     let node = scene.until_condition(first, stalled, true, reason).await;
     let message = said(&node, stalled).message;
     assert!(message.contains("keelson-proxy:broken"), "{message}");
-    assert!(message.contains("keelson-proxy:1 was put back"), "{message}");
+    assert!(
+        message.contains("keelson-proxy:1 was put back"),
+        "{message}"
+    );
     let node = scene.settled(first).await;
     assert_eq!(said(&node, stalled).reason, reason.as_str());
     look_again(&scene, other).await;
@@ -143,7 +162,9 @@ async fn a_sidecar_image_a_person_asks_for_is_put_back_too_and_tried_again_when_
     let (scene, _operator) = running("sidecar-broken", json!({})).await;
     let mark = Mark::of(&scene, "node").await;
     let broken = "registry.example/keelson-sidecar:broken";
-    scene.edit("node", json!({ "sidecar": { "image": broken } })).await;
+    scene
+        .edit("node", json!({ "sidecar": { "image": broken } }))
+        .await;
     let (stalled, reason) = (NodeCondition::Stalled, NodeReason::ImageNotStarting);
     scene.until_condition("node", stalled, true, reason).await;
     let node = scene.settled("node").await;
@@ -157,7 +178,9 @@ async fn a_sidecar_image_a_person_asks_for_is_put_back_too_and_tried_again_when_
             status.put_back.is_empty() && status.plan.is_some()
         })
         .await;
-    let change = mark.edit(&scene, json!({ "sidecar": { "image": null } })).await;
+    let change = mark
+        .edit(&scene, json!({ "sidecar": { "image": null } }))
+        .await;
     assert_eq!((change.cycles, change.process_starts), (0, 0), "{change:?}");
     assert!(scene.seen("node").restarted("sei-sidecar") > tried);
     let node = scene.settled("node").await;
@@ -179,7 +202,9 @@ async fn a_template_of_an_older_operator_is_reported_and_rides_on_the_next_roll(
     scene.until_condition("node", outdated, true, reason).await;
     look_again(&scene, "node").await;
     assert_eq!(mark.since(&scene).await, Change::hot(&[]));
-    let change = mark.edit(&scene, json!({ "image": "registry.example/seid:v6.1.0" })).await;
+    let change = mark
+        .edit(&scene, json!({ "image": "registry.example/seid:v6.1.0" }))
+        .await;
     assert_eq!(change, Change::rolled(&[MarkReady]));
     let spec = pod_of(&scene, "node").await.spec.expect("a spec");
     let grace = spec.termination_grace_period_seconds;
@@ -199,9 +224,13 @@ async fn a_platform_that_rolls_outdated_pods_rolls_them_once() {
     settings.rolls_outdated = true;
     let client = scene.operator_client();
     let _operator = Operator::with(&scene, client, settings, Points::default()).await;
-    scene.until_seen("another pod", "node", |seen| seen.created.len() == 2).await;
     scene
-        .until_status("the end of the roll", "node", |_, status| status.plan.is_none())
+        .until_seen("another pod", "node", |seen| seen.created.len() == 2)
+        .await;
+    scene
+        .until_status("the end of the roll", "node", |_, status| {
+            status.plan.is_none()
+        })
         .await;
     look_again(&scene, "node").await;
     assert_eq!(mark.since(&scene).await, Change::rolled(&[MarkReady]));

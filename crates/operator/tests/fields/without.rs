@@ -102,6 +102,22 @@ async fn an_entrypoint_is_said_to_be_run_by_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn results_of_a_replayer_are_said_to_be_compared_by_nobody() {
+    let (scene, _operator) = opened("result-export").await;
+    scene.replayer("node", 7).await;
+    scene.settled("node").await;
+    let mark = Mark::of(&scene, "node").await;
+    let export = json!({ "shadowResult": { "canonicalRpc": "rpc.example:26657" } });
+    let change = mark
+        .edit(&scene, json!({ "replayer": { "resultExport": export } }))
+        .await;
+    assert_eq!(change, Change::hot(&[]));
+    let valid = said(&scene.settled("node").await, NodeCondition::SpecValid);
+    assert_eq!(valid.reason, NodeReason::DeprecatedField.as_str());
+    assert!(valid.message.contains("resultExport"), "{}", valid.message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn where_a_first_state_comes_from_changes_nothing_once_it_has_come_and_is_said_not_to() {
     let (scene, _operator) = running("source", json!({})).await;
     let mark = Mark::of(&scene, "node").await;

@@ -1,5 +1,6 @@
 //! Tasks of sidecars: submitted once under a name, then looked after until they end.
 
+use keelson_api::plan::PlannedTask;
 use keelson_api::task::TaskType;
 use keelson_plan::{Entry, Outcome, Plan, Progress, Task, Waiting};
 use keelson_wire::{TaskRequest, TaskStatus};
@@ -63,19 +64,29 @@ impl Act<'_> {
 
     /// Calls off what a plan that no longer serves may have submitted. What its sidecar does not know
     /// was not. A sidecar that cannot be reached holds nobody up: it does one thing at a time.
-    pub async fn call_off(&mut self, plan: &Plan) -> Result<(), CallError> {
-        let open = plan.entries.iter();
-        let open = open.filter(|it| it.step.task.is_submitted() && it.progress == Progress::Open);
+    ///
+    /// What was submitted has the name that was written down for it: the spec of today would give it
+    /// another, because the parameters are in it.
+    pub async fn call_off(&mut self, plan: &Plan, stored: &[PlannedTask]) -> Result<(), CallError> {
+        let open = plan.entries.iter().enumerate();
+        let open =
+            open.filter(|(_, it)| it.step.task.is_submitted() && it.progress == Progress::Open);
         // Whoever ends an upload has begun none.
-        let open = open.filter(|it| it.step.task != Task::SnapshotUpload || plan.target.publishes);
-        for entry in open {
+        let open =
+            open.filter(|(_, it)| it.step.task != Task::SnapshotUpload || plan.target.publishes);
+        for (index, entry) in open {
             let step = entry.step;
             let effect = effects::effect(self.node, self.desired, step.stage, step.task);
             let Ok(Some(effect)) = effect else { continue };
             let Ok((pod, over)) = self.reach(entry).await else {
                 return Ok(());
             };
-            let id = effects::id(&effect, self.uid, &pod.identity.uid, plan, entry);
+            let named = || effects::id(&effect, self.uid, &pod.identity.uid, plan, entry);
+            let written = stored
+                .get(index)
+                .filter(|_| !effects::is_about_pod(step.task));
+            let id = written.and_then(|task| task.id.parse().ok());
+            let id = id.unwrap_or_else(named);
             let whom = whom(self.key, &pod);
             self.sidecars
                 .call_off(&whom, &over, audience(&pod), id)
