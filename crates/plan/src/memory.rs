@@ -52,7 +52,7 @@ impl Memory {
         let failure = self
             .failure
             .as_ref()
-            .filter(|failure| failure.target == *want)?;
+            .filter(|failure| self.failures > 0 && failure.target == *want)?;
         Some((
             failure.at + pause(self.failures, FIRST_PAUSE, LONGEST_PAUSE),
             failure,
@@ -62,9 +62,6 @@ impl Memory {
     /// Forgets the pause but not the failure, because a person asked to try again now.
     pub fn lift(&mut self) {
         self.failures = 0;
-        if let Some(failure) = &mut self.failure {
-            failure.at = Timestamp::UNIX_EPOCH;
-        }
     }
 
     /// The number a step is to be submitted under, from one.
