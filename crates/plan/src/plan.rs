@@ -219,7 +219,10 @@ impl Entry {
             }
             Outcome::Fatal { error } => {
                 self.error = Some(error.clone());
-                memory.spend(self.step, self.attempt);
+                // What is kept may be under way all the same, and is looked for under its name.
+                if !self.step.task.keeps() {
+                    memory.spend(self.step, self.attempt);
+                }
                 return Err((self.step, error, false));
             }
         };

@@ -13,7 +13,7 @@ use keelson_api::names::{Annotation, Finalizer};
 use keelson_api::node_status::{Applied, PutBack, SeiNodeStatus};
 use keelson_cluster::{Error, Key};
 use keelson_plan::{
-    Drift, Memory, Next, Observed, Outcome, Plan, Progress, Verdict, Waiting, drifts, next,
+    Drift, Memory, Next, Observed, Outcome, Plan, Progress, Task, Verdict, Waiting, drifts, next,
     outdated,
 };
 use serde_json::json;
@@ -242,7 +242,8 @@ impl<'a> Pass<'a> {
             return Ok(Went::Through);
         };
         let step = entry.step;
-        if is_first_for_sidecar(&self.stored_plan(), &entry) {
+        let stored = self.stored_plan();
+        if is_first_for_sidecar(&stored, &entry) || is_end_of_bootstrap(&stored, &entry) {
             self.write(known, None, true).await?;
         }
         let points = &self.controller.points;
@@ -638,6 +639,14 @@ fn is_first_for_sidecar(stored: &Option<Written>, entry: &keelson_plan::Entry) -
     current.is_none_or(|current| {
         !current.step.task.is_submitted() || current.progress != Progress::Open
     })
+}
+
+/// Whether a step takes away what shows that the step before it is done, which is written down first:
+/// once the bootstrap Job is gone, nothing else says that it was complete.
+fn is_end_of_bootstrap(stored: &Option<Written>, entry: &keelson_plan::Entry) -> bool {
+    let current = stored.as_ref().and_then(|stored| stored.plan.current());
+    entry.step.task == Task::TeardownBootstrap
+        && current.is_none_or(|current| current.step != entry.step)
 }
 
 /// When to look again. What is watched wakes us by itself, and is looked at now and then all the same.

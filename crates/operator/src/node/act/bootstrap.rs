@@ -49,12 +49,21 @@ impl Act<'_> {
     }
 
     pub(super) fn await_bootstrap(&self) -> Done {
+        match self.bootstrap_is_over()? {
+            true => Ok(()),
+            false => Err(self.waiting_for_job()),
+        }
+    }
+
+    /// Whether the Job is complete. A pod of it completes only after all it was to be told, since its
+    /// process is approved last; one that was approved before a crash approves itself.
+    pub(super) fn bootstrap_is_over(&self) -> Result<bool, Problem> {
         match self.sight.job.as_deref() {
-            Some(SeenJob { complete: true, .. }) => Ok(()),
+            Some(SeenJob { complete: true, .. }) => Ok(true),
             Some(SeenJob {
                 failed: Some(why), ..
             }) => Err(Problem::fatal(format!("the bootstrap Job failed: {why}"))),
-            Some(_) => Err(self.waiting_for_job()),
+            Some(_) => Ok(false),
             None => Err(Problem::fatal(
                 "the bootstrap Job is gone before it was seen to complete",
             )),

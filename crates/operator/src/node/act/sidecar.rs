@@ -2,7 +2,7 @@
 
 use keelson_api::plan::PlannedTask;
 use keelson_api::task::TaskType;
-use keelson_plan::{Entry, Outcome, Plan, Progress, Task, Waiting};
+use keelson_plan::{Entry, Outcome, Plan, Progress, Stage, Task, Waiting};
 use keelson_wire::{TaskRequest, TaskStatus};
 use uuid::Uuid;
 
@@ -20,6 +20,10 @@ impl Act<'_> {
         let Some(effect) = effect else {
             return Ok(());
         };
+        // A Job that is over, well or not, has no sidecar any more that could do anything.
+        if step.stage == Stage::Bootstrap && self.bootstrap_is_over()? {
+            return Ok(());
+        }
         let (pod, over) = self.reach(entry).await?;
         let id = effects::id(&effect, self.uid, &pod.identity.uid, plan, entry);
         let call = Call {
