@@ -50,9 +50,7 @@ async fn a_full_node_by_state_sync_is_told_what_to_trust() {
     let mut asked = configured("full");
     let sources = json!([{ "type": "static", "addresses": [address] }]);
     asked.insert(2, ("discover-peers", json!({ "sources": sources })));
-    let sync = json!({
-        "useLocalSnapshot": false, "trustPeriod": "168h0m0s", "backfillBlocks": 7,
-    });
+    let sync = json!({ "trustPeriod": "168h0m0s", "backfillBlocks": 7 });
     asked.insert(3, ("configure-state-sync", sync));
     runs_by(&scene, &diary, "node", (PlanKind::Init, plan), &asked).await;
 }
@@ -69,7 +67,10 @@ async fn a_full_node_from_s3_restores_before_it_is_configured() {
                 configure-state-sync config-validate mark-ready";
     let mut asked = configured("full");
     asked.insert(0, ("snapshot-restore", json!({ "targetHeight": 1000 })));
-    asked.insert(3, ("configure-state-sync", json!({ "useLocalSnapshot": true })));
+    asked.insert(
+        3,
+        ("configure-state-sync", json!({ "useLocalSnapshot": true })),
+    );
     runs_by(&scene, &diary, "node", (PlanKind::Init, plan), &asked).await;
 }
 
@@ -118,7 +119,10 @@ async fn a_replayer_restores_and_follows_its_peers() {
     });
     asked.insert(0, ("snapshot-restore", json!({ "targetHeight": 500 })));
     asked.insert(3, ("discover-peers", json!({ "sources": sources })));
-    asked.insert(4, ("configure-state-sync", json!({ "useLocalSnapshot": true })));
+    asked.insert(
+        4,
+        ("configure-state-sync", json!({ "useLocalSnapshot": true })),
+    );
     runs_by(&scene, &diary, "node", (PlanKind::Init, plan), &asked).await;
 }
 

@@ -85,7 +85,10 @@ fn plan(prepare: &str) -> String {
 fn asked(mode: &str, height: i64) -> Vec<(&'static str, Value)> {
     let mut first = configured(mode);
     first.insert(0, ("snapshot-restore", json!({ "targetHeight": height })));
-    first.insert(3, ("configure-state-sync", json!({ "useLocalSnapshot": true })));
+    first.insert(
+        3,
+        ("configure-state-sync", json!({ "useLocalSnapshot": true })),
+    );
     first.extend(configured(mode));
     first
 }
@@ -154,7 +157,10 @@ async fn no_key_of_a_validator_is_in_the_pod_that_replays() {
         .expect("a Job");
     let text = serde_json::to_string(&job.spec).expect("a text");
     for secret in ["node-signing", "node-node", "signing-key", "node-key"] {
-        assert!(!text.contains(&format!("\"{secret}\"")), "{secret} in {text}");
+        assert!(
+            !text.contains(&format!("\"{secret}\"")),
+            "{secret} in {text}"
+        );
     }
     scene
         .until_seen("its process", "node", |seen| seen.process_starts == 1)
@@ -187,12 +193,7 @@ async fn a_job_that_fails_is_said_and_tried_again_when_asked_without_another_res
     let pod = list.items[0].metadata.name.clone().expect("a name");
     scene.delete::<Pod>(&pod).await;
     let node = scene
-        .until_condition(
-            "node",
-            NodeCondition::Stalled,
-            true,
-            NodeReason::PlanFailed,
-        )
+        .until_condition("node", NodeCondition::Stalled, true, NodeReason::PlanFailed)
         .await;
     let status = node.status.expect("a status");
     assert_eq!(status.phase, Some(NodePhase::Failed));

@@ -30,7 +30,10 @@ async fn a_sidecar_that_hangs_delays_none_of_thirty_nodes_made_with_it() {
     futures::future::join_all(made).await;
     let settling = names.iter().map(|name| scene.settled(name));
     futures::future::join_all(settling).await;
-    println!("{OTHERS} nodes beside one that hangs: {:?}", begun.elapsed());
+    println!(
+        "{OTHERS} nodes beside one that hangs: {:?}",
+        begun.elapsed()
+    );
 
     let hangs = scene
         .api::<SeiNode>()

@@ -24,16 +24,17 @@ fn keys() -> Value {
 
 /// Waits until a node says of a key what is missing, and by then has no workload.
 async fn waits_for_key(scene: &Scene, condition: NodeCondition, reason: NodeReason, name: &str) {
-    let node = scene
-        .until_condition("node", condition, false, reason)
+    let what = format!("{condition} for want of {name}");
+    scene
+        .until_status(&what, "node", |_, status| {
+            status.conditions.iter().any(|it| {
+                it.type_ == condition.as_str()
+                    && it.status == "False"
+                    && it.reason == reason.as_str()
+                    && it.message.contains(&format!(" {name} "))
+            })
+        })
         .await;
-    let status = node.status.expect("a status");
-    let said = status
-        .conditions
-        .iter()
-        .find(|it| it.type_ == condition.as_str())
-        .expect("the condition");
-    assert!(said.message.contains(name), "{}", said.message);
     let set = scene.api::<StatefulSet>().get_opt("node").await;
     assert!(set.expect("an answer").is_none(), "a pod before its keys");
 }
@@ -99,12 +100,7 @@ async fn a_key_that_is_no_key_fails_the_set_up_and_a_good_one_with_a_retry_mends
         .until_condition("node", NodeCondition::SigningKeyReady, false, bad)
         .await;
     scene
-        .until_condition(
-            "node",
-            NodeCondition::Stalled,
-            true,
-            NodeReason::PlanFailed,
-        )
+        .until_condition("node", NodeCondition::Stalled, true, NodeReason::PlanFailed)
         .await;
     scene
         .secret(&secret("signing", &[("priv_validator_key.json", SIGNING)]))
@@ -129,7 +125,10 @@ async fn a_keyring_reaches_the_sidecar_and_no_other_container() {
     let late = NodeReason::OperatorKeyringNotReady;
     waits_for_key(&scene, NodeCondition::OperatorKeyringReady, late, "ring").await;
     scene
-        .secret(&secret("ring", &[("admin.info", "x"), ("00ff.address", "x")]))
+        .secret(&secret(
+            "ring",
+            &[("admin.info", "x"), ("00ff.address", "x")],
+        ))
         .await;
     waits_for_key(&scene, NodeCondition::OperatorKeyringReady, late, "phrase").await;
     scene.secret(&secret("phrase", &[("word", "open")])).await;
@@ -155,7 +154,7 @@ async fn a_keyring_reaches_the_sidecar_and_no_other_container() {
         .chain(init)
         .filter(|it| {
             let text = serde_json::to_string(it).unwrap_or_default();
-            text.contains("\"phrase\"") || text.contains("keyring")
+            text.contains("\"phrase\"") || text.contains("\"operator-keyring\"")
         })
         .map(|it| it.name.as_str())
         .collect();

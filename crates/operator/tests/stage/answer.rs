@@ -10,12 +10,13 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use keelson_wire::{
-    ErrorResponse, NodeIdResponse, Readiness, StatusResponse, Submission, TaskSubmitResponse, route,
+    ErrorResponse, NodeIdResponse, Readiness, Refusal, StatusResponse, Submission,
+    TaskSubmitResponse, TaskType, route,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -290,7 +291,7 @@ async fn submit(request: Request<Incoming>, asked: &Asked, shared: &Shared) -> R
     let Ok(body) = request.into_body().collect().await else {
         return Reply::Close;
     };
-    let submission = match Submission::read(&body.to_bytes()) {
+    let submission = match read(&body.to_bytes()) {
         Ok(submission) => submission,
         Err(refusal) => return Reply::error(StatusCode::BAD_REQUEST, &refusal.to_string()),
     };
@@ -300,6 +301,31 @@ async fn submit(request: Request<Incoming>, asked: &Asked, shared: &Shared) -> R
         Ok(id) => Reply::json(StatusCode::CREATED, &TaskSubmitResponse { id }),
         Err(conflict) => Reply::error(StatusCode::CONFLICT, &conflict),
     }
+}
+
+/// Reads a submission. Parts of a ceremony are played too, though our own sidecar knows none of them.
+fn read(body: &[u8]) -> Result<Submission, Refusal> {
+    let name = match Submission::read(body) {
+        Err(Refusal::UnknownType(name)) => name,
+        read => return read,
+    };
+    let ceremony = [
+        TaskType::GenerateIdentity,
+        TaskType::GenerateGentx,
+        TaskType::UploadGenesisArtifacts,
+        TaskType::SetGenesisPeers,
+    ];
+    let mut body: Value = serde_json::from_slice(body).map_err(|_| Refusal::InvalidBody)?;
+    let type_ = ceremony.into_iter().find(|it| it.as_str() == name);
+    let type_ = type_.ok_or(Refusal::UnknownType(name))?;
+    Ok(Submission {
+        id: body["id"].as_str().map(str::to_owned),
+        type_,
+        params: body["params"]
+            .as_object_mut()
+            .map(std::mem::take)
+            .unwrap_or_default(),
+    })
 }
 
 /// The identity of a node among peers: 40 digits that are always the same for the same node.
