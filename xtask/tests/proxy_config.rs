@@ -26,7 +26,11 @@ fn platform() -> Platform {
 
 #[test]
 fn the_proxy_reads_every_configuration_the_operator_writes() {
-    for tls in [json!(null), json!({ "issuerName": "ca" }), json!({ "secretName": "mine" })] {
+    for tls in [
+        json!(null),
+        json!({ "issuerName": "ca" }),
+        json!({ "secretName": "mine" }),
+    ] {
         for (reloads, open_metrics) in [(true, true), (true, false), (false, true)] {
             let node: SeiNode = serde_json::from_value(json!({
                 "apiVersion": "sei.io/v1alpha1", "kind": "SeiNode",

@@ -117,9 +117,11 @@ async fn the_operators_account_is_refused_nothing_that_its_work_needs() {
     scene.settled("validator").await;
     scene.delete::<SeiNode>("validator").await;
     scene
-        .until_object("its end", "data-validator", |it: Option<&PersistentVolumeClaim>| {
-            it.is_none()
-        })
+        .until_object(
+            "its end",
+            "data-validator",
+            |it: Option<&PersistentVolumeClaim>| it.is_none(),
+        )
         .await;
 
     let refused: Vec<String> = scene

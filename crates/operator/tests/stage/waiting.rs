@@ -1,6 +1,12 @@
 //! What a test waits for on its scene: each wait has a name and a deadline, and says what it saw last.
 
 use std::fmt::Debug;
+use std::pin::pin;
+
+use futures::StreamExt;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::ListParams;
+use kube::runtime::{WatchStreamExt, watcher};
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Pod;
@@ -21,6 +27,30 @@ use super::shared::DEADLINE;
 use super::world::World;
 
 impl Scene {
+    /// Waits until an object was told of for this reason, and returns the notes of all such events.
+    pub(crate) async fn events(&self, object: &str, reason: &str) -> Vec<String> {
+        let events = self.api::<Event>();
+        let about = |event: &Event| {
+            event.regarding.as_ref().and_then(|it| it.name.as_deref()) == Some(object)
+                && event.reason.as_deref() == Some(reason)
+        };
+        let waiting = async {
+            let all = watcher::watcher(events.clone(), watcher::Config::default());
+            let mut all = pin!(all.applied_objects());
+            while let Some(event) = all.next().await {
+                if event.is_ok_and(|event| about(&event)) {
+                    return;
+                }
+            }
+        };
+        if timeout(DEADLINE, waiting).await.is_err() {
+            panic!("no event {reason} of {object} within {DEADLINE:?}");
+        }
+        let list = events.list(&ListParams::default()).await.expect("events");
+        let list = list.items.into_iter().filter(about);
+        list.map(|it| it.note.unwrap_or_default()).collect()
+    }
+
     /// Waits until this holds of what was seen of a node.
     pub(crate) async fn until_seen(&self, what: &str, node: &str, holds: impl Fn(&Seen) -> bool) {
         let place = self.place(node);
