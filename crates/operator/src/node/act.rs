@@ -21,6 +21,7 @@ use kube::ResourceExt;
 use kube::api::{ApiResource, DynamicObject};
 
 use super::desired::{Desired, Wanted};
+use super::points::{Point, Points};
 use super::seen::{Identity, Plain, Set};
 use super::sight::{Eyes, Sight};
 use super::world::World;
@@ -49,6 +50,8 @@ pub struct Act<'a> {
     pub eyes: &'a Eyes,
     /// Calls to sidecars.
     pub sidecars: &'a Sidecars,
+    /// Where tests may stop it.
+    pub points: &'a Points,
 }
 
 /// What went wrong with a call, as an outcome.
@@ -185,6 +188,11 @@ impl Act<'_> {
             .into());
         }
         Ok(())
+    }
+
+    /// Between two effects of one task.
+    async fn pass(&self, task: Task) {
+        self.points.pass(self.key, Point::Within(task)).await;
     }
 
     /// Name of the pod a stage is about.

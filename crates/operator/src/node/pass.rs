@@ -309,6 +309,7 @@ impl<'a> Pass<'a> {
             world: &self.controller.world,
             eyes: &self.controller.eyes,
             sidecars: &self.controller.sidecars,
+            points: &self.controller.points,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use keelson_cluster::Key;
-use keelson_plan::Step;
+use keelson_plan::{Step, Task};
 
 /// A place in the work on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +16,8 @@ pub enum Point {
     BeforeStep(Step),
     /// After a step was done, before it is known to have been.
     AfterStep(Step),
+    /// Between two effects of one task.
+    Within(Task),
     /// Before the status is written.
     BeforeWrite,
     /// After the status was written.

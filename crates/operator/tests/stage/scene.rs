@@ -332,6 +332,21 @@ impl Scene {
         });
     }
 
+    /// Takes back the approval of a node's start, as `mark-not-ready` does.
+    pub(crate) fn disapprove(&self, node: &str) {
+        let place = self.place(node);
+        self.stage.shared.happen(|world| world.disapprove(&place));
+    }
+
+    /// Whether the start of a node's process is approved; nothing where no sidecar runs.
+    pub(crate) fn approved(&self, node: &str) -> Option<bool> {
+        let place = self.place(node);
+        self.stage.shared.look(|world| {
+            let (pod, _) = world.serving(&place);
+            pod.and_then(|pod| world.gate(&pod))
+        })
+    }
+
     /// What was seen of a node so far.
     pub(crate) fn seen(&self, node: &str) -> Seen {
         self.stage

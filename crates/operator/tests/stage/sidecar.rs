@@ -73,6 +73,12 @@ impl World {
         pod.runs(SIDECAR).then_some(pod.gate_open)
     }
 
+    /// A node's start is approved no longer, as after `mark-not-ready`.
+    pub(crate) fn disapprove(&mut self, node: &Place) -> Vec<Deed> {
+        let uid = self.answering(node).map(|pod| pod.uid.clone());
+        uid.map_or_else(Vec::new, |uid| self.revoke(&uid))
+    }
+
     /// Tasks of the volume a pod has.
     pub(crate) fn tasks(&self, uid: &str) -> Vec<TaskResult> {
         let volume = self
@@ -295,15 +301,7 @@ impl World {
         volume.write(type_, &params);
         match type_ {
             TaskType::MarkReady => self.open(uid),
-            TaskType::MarkNotReady => {
-                if let Some(volume) = self.volume_of(uid) {
-                    volume.forget_releases();
-                }
-                self.close(uid);
-                vec![Deed::Write {
-                    uid: uid.to_owned(),
-                }]
-            }
+            TaskType::MarkNotReady => self.revoke(uid),
             TaskType::StopSeid | TaskType::RestartSeid => self.restart(uid, super::pod::PROCESS),
             TaskType::AwaitCondition if params.contains_key("action") => {
                 self.restart(uid, super::pod::PROCESS)
@@ -330,6 +328,17 @@ impl World {
             uid: uid.to_owned(),
         });
         deeds
+    }
+
+    /// The gate is closed, and the same id may open it again.
+    fn revoke(&mut self, uid: &str) -> Vec<Deed> {
+        if let Some(volume) = self.volume_of(uid) {
+            volume.forget_releases();
+        }
+        self.close(uid);
+        vec![Deed::Write {
+            uid: uid.to_owned(),
+        }]
     }
 
     fn close(&mut self, uid: &str) {

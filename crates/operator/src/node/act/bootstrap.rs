@@ -3,7 +3,7 @@
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Service;
 use keelson_cluster::{Key, Only, Propagation};
-use keelson_plan::Waiting;
+use keelson_plan::{Task, Waiting};
 use keelson_render::{Node, bootstrap, names, service};
 use kube::ResourceExt;
 use kube::api::ApiResource;
@@ -76,6 +76,7 @@ impl Act<'_> {
             && !job.identity.leaving
         {
             self.delete_job(&job.identity).await?;
+            self.pass(Task::TeardownBootstrap).await;
         }
         let leftover = self.sight.service.as_ref();
         if let Some(leftover) = leftover.filter(|it| it.identity.bootstrap) {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Pod, Secret};
 use keelson_api::names::Annotation;
 use keelson_api::sidecar::IssuerKind;
 use keelson_cluster::{Only, Propagation, within};
-use keelson_plan::{Served, Stage, Tls, Waiting};
+use keelson_plan::{Served, Stage, Task, Tls, Waiting};
 use keelson_render::names;
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
@@ -115,6 +115,10 @@ impl Act<'_> {
     /// Waits until a handshake shows what is asked for. The kubelet is nudged, which otherwise
     /// brings new files within a minute or so.
     pub(super) async fn observe_tls(&mut self, stage: Stage) -> Done {
+        // Nobody speaks any more for a Job that is over.
+        if stage == Stage::Bootstrap && self.bootstrap_is_over()? {
+            return Ok(());
+        }
         self.eyes
             .meet_again(self.key, self.node, self.desired, stage, &mut self.sight)
             .await;
@@ -216,6 +220,7 @@ impl Act<'_> {
         let name = names::certificate(&self.key.name);
         if let Some(seen) = &self.sight.certificate {
             self.delete_order(&seen.plain.identity.uid).await?;
+            self.pass(Task::DeleteCertificate).await;
         }
         let secret = self.calls.get::<Secret>(&self.key.namespace, &name).await?;
         if let Some(secret) = secret.filter(|it| certificate::owned(it, &name).is_ok()) {

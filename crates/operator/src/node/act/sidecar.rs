@@ -41,6 +41,7 @@ impl Act<'_> {
         };
         if far == Far::Unknown {
             call.submit(&effect).await?;
+            self.pass(step.task).await;
             if !effect.endless {
                 far = call.look(effect.type_).await?;
             }
