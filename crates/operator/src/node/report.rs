@@ -79,6 +79,7 @@ pub fn status(
         status.resolved_peers = desired.resolved_peers.clone();
     }
     if let Some(sight) = found.sight {
+        status.sidecar_tls = requirement(found, sight);
         observe(&mut status, found, sight);
     }
     let phase = phase(found);
@@ -137,16 +138,20 @@ fn observe(status: &mut SeiNodeStatus, found: &Findings<'_>, sight: &Sight) {
         }
         Spoken::Unknown(_) | Spoken::Untrusted(_) => {}
     }
-    status.sidecar_tls = found.desired.and_then(|desired| {
-        let wanted = desired.demand.tls_secret.clone()?;
-        let held = sight.secret.as_ref().and_then(|it| it.as_ref().ok());
-        let bundle = held.and_then(|held| held.ca.clone());
-        Some(SidecarTlsRequirement {
-            secret_name: Some(wanted),
-            required_dns_names: names::dns(name, namespace).to_vec(),
-            ca_bundle: bundle.and_then(|pem| String::from_utf8(pem).ok()),
-        })
-    });
+}
+
+/// What the certificate must be, for those who provide it: there before any pod is.
+fn requirement(found: &Findings<'_>, sight: &Sight) -> Option<SidecarTlsRequirement> {
+    let wanted = found.desired?.demand.tls_secret.clone()?;
+    let name = found.node.metadata.name.as_deref().unwrap_or_default();
+    let namespace = found.node.metadata.namespace.as_deref().unwrap_or_default();
+    let held = sight.secret.as_ref().and_then(|it| it.as_ref().ok());
+    let bundle = held.and_then(|held| held.ca.clone());
+    Some(SidecarTlsRequirement {
+        secret_name: Some(wanted),
+        required_dns_names: names::dns(name, namespace).to_vec(),
+        ca_bundle: bundle.and_then(|pem| String::from_utf8(pem).ok()),
+    })
 }
 
 /// What is served: the certificate of the Secret, or the one known before.
