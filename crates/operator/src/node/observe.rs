@@ -5,7 +5,6 @@
 use keelson_api::SeiNode;
 use keelson_api::node_status::{Applied, DataState};
 use keelson_plan::{Data, Observed, ProxyConfig, Running, Served, Stage, Tls};
-use keelson_render::names;
 
 use super::desired::{Desired, Wanted};
 use super::made::Made;
@@ -119,8 +118,7 @@ pub fn speaks(node: &SeiNode, desired: &Desired, sight: &Sight, stage: Stage) ->
     }
     let status = node.status.as_ref();
     let current = status.and_then(|it| it.current_sidecar_tls.as_ref());
-    let own = names::certificate(node.metadata.name.as_deref().unwrap_or_default());
-    match current.and_then(|current| served(current, &own)) {
+    match current.and_then(served) {
         Some(tls) => Served::Tls(tls),
         None => Served::Tls(Tls::Secret("another".to_owned())),
     }

@@ -311,7 +311,7 @@ impl Eyes {
             .and_then(|it| it.current_sidecar_tls.as_ref());
         let wanted = match (&desired.target.tls, serves) {
             (Some(tls), _) => tls.clone(),
-            (None, Some(current)) => served(current, &own)?,
+            (None, Some(current)) => served(current)?,
             (None, None) => return None,
         };
         let name = match &wanted {
@@ -392,7 +392,7 @@ fn known(node: &SeiNode) -> Option<Fingerprint> {
 }
 
 /// Where the certificate that is served comes from, as the status says.
-pub(crate) fn served(current: &CurrentSidecarTls, own: &str) -> Option<Tls> {
+pub(crate) fn served(current: &CurrentSidecarTls) -> Option<Tls> {
     match (
         &current.issuer_name,
         current.issuer_kind,
@@ -402,7 +402,7 @@ pub(crate) fn served(current: &CurrentSidecarTls, own: &str) -> Option<Tls> {
             name: name.clone(),
             kind: kind.unwrap_or(keelson_api::sidecar::IssuerKind::ClusterIssuer),
         }),
-        (None, _, Some(name)) if name != own => Some(Tls::Secret(name.clone())),
-        _ => None,
+        (None, _, Some(name)) => Some(Tls::Secret(name.clone())),
+        (None, _, None) => None,
     }
 }
