@@ -15,6 +15,7 @@ use keelson_plan::Drift;
 use tokio::time::Instant;
 
 use super::bindings::Bindings;
+use super::loading::Loading;
 use super::pass::Pass;
 use super::points::Points;
 use super::sight::Eyes;
@@ -60,6 +61,8 @@ pub struct Controller {
     pub points: Points,
     pub(crate) bindings: Bindings,
     turn: Mutex<Option<Turn>>,
+    /// Certificates that are not served yet.
+    pub loading: Loading,
     trouble: Mutex<HashMap<Key, u32>>,
     writes: Mutex<HashMap<Key, Instant>>,
 }
@@ -85,6 +88,7 @@ impl Controller {
             metrics,
             points,
             bindings: Bindings::default(),
+            loading: Loading::default(),
             turn: Mutex::default(),
             trouble: Mutex::default(),
             writes: Mutex::default(),
@@ -135,6 +139,7 @@ impl Controller {
 
     fn forget(&self, key: &Key) {
         self.eyes.forget(key);
+        self.loading.over(key);
         self.trouble().remove(key);
         self.writes().remove(key);
         self.step_aside(key);

@@ -16,6 +16,7 @@ use keelson_plan::{
     Drift, Memory, Next, Observed, Outcome, Plan, Progress, Task, Verdict, Waiting, drifts, next,
     outdated,
 };
+use keelson_tls::certificate::Fingerprint;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -334,14 +335,22 @@ impl<'a> Pass<'a> {
         let not_loaded = self.nudge_renewal(&mut known).await;
         self.write(&known, None, true).await?;
         self.controller.is_through(self.key);
-        Ok(match not_loaded {
-            true => Duration::from_secs(5),
-            false => self.controller.settled(self.key),
-        })
+        let loading = &self.controller.loading;
+        let Some(leaf) = not_loaded else {
+            loading.over(self.key);
+            return Ok(self.controller.settled(self.key));
+        };
+        if loading.waits(self.key, leaf) {
+            let note = format!(
+                "the certificate {leaf} was renewed and is not served after five minutes: look at the proxy of the pod"
+            );
+            self.say(NodeEvent::CertificateNotLoaded, note);
+        }
+        Ok(Duration::from_secs(5))
     }
 
     /// A renewed certificate that is not served yet: the kubelet is asked to bring it.
-    async fn nudge_renewal(&self, known: &mut Known) -> bool {
+    async fn nudge_renewal(&self, known: &mut Known) -> Option<Fingerprint> {
         let uid = self.uid();
         let mut act = self.hands(known, &uid);
         act.nudge_renewal().await

@@ -10,6 +10,7 @@ use keelson_api::sidecar::IssuerKind;
 use keelson_cluster::{Only, Propagation, within};
 use keelson_plan::{Served, Stage, Task, Tls, Waiting};
 use keelson_render::names;
+use keelson_tls::certificate::Fingerprint;
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
@@ -163,15 +164,18 @@ impl Act<'_> {
         }
     }
 
-    /// Nudges the kubelet where a renewed certificate is there and not served yet. Says whether it is
-    /// so.
-    pub async fn nudge_renewal(&mut self) -> bool {
+    /// Nudges the kubelet where a renewed certificate is there and not served yet. Says which one.
+    pub async fn nudge_renewal(&mut self) -> Option<Fingerprint> {
         let held = self.sight.secret.as_ref().and_then(|it| it.as_ref().ok());
         let waits = match (held, &self.sight.spoken, &self.desired.target.tls) {
-            (Some(held), Spoken::Tls(peer), Some(_)) => held.fingerprint != peer.leaf.fingerprint,
-            _ => false,
+            (Some(held), Spoken::Tls(peer), Some(_)) => {
+                Some(held.fingerprint).filter(|renewed| *renewed != peer.leaf.fingerprint)
+            }
+            _ => None,
         };
-        if waits && let Err(Problem(problem)) = self.nudge(Stage::Node).await {
+        if waits.is_some()
+            && let Err(Problem(problem)) = self.nudge(Stage::Node).await
+        {
             tracing::info!(node = %self.key, "the kubelet was not nudged: {problem:?}");
         }
         waits
@@ -221,6 +225,10 @@ impl Act<'_> {
         if let Some(seen) = &self.sight.certificate {
             self.delete_order(&seen.plain.identity.uid).await?;
             self.pass(Task::DeleteCertificate).await;
+        }
+        // A person may have asked for the very Secret, without the order.
+        if self.desired.demand.tls_secret.as_ref() == Some(&name) {
+            return Ok(());
         }
         let secret = self.calls.get::<Secret>(&self.key.namespace, &name).await?;
         if let Some(secret) = secret.filter(|it| certificate::owned(it, &name).is_ok()) {
