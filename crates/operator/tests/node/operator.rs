@@ -1,4 +1,5 @@
 //! An operator that runs inside the test, in the scene's namespace and nowhere else.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::sync::Arc;
 

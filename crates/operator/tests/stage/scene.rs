@@ -228,6 +228,16 @@ impl Scene {
         authority
     }
 
+    /// A node as it is stored, whether or not it can be read.
+    pub(crate) async fn raw_node(&self, name: &str) -> Value {
+        let kind = GroupVersionKind::gvk("sei.io", "v1alpha1", "SeiNode");
+        let kind = ApiResource::from_gvk(&kind);
+        let nodes: Api<DynamicObject> =
+            Api::namespaced_with(self.client(), self.namespace(), &kind);
+        let node = nodes.get(name).await.expect("a node");
+        serde_json::to_value(node).expect("a value")
+    }
+
     /// Has an object deleted, as a person would.
     pub(crate) async fn delete<K>(&self, name: &str)
     where
