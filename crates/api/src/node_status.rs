@@ -126,11 +126,11 @@ pub struct SeiNodeStatus {
     )]
     pub sidecar_url: Option<String>,
 
-    /// The plan being carried out, or the last one. A plan that cannot be read is absent.
+    /// The plan being carried out, or the last one. Of a plan that cannot be read only the id is known.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "tolerant::option"
+        deserialize_with = "crate::plan::stored"
     )]
     pub plan: Option<TaskPlan>,
 

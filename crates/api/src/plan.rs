@@ -2,13 +2,13 @@
 //!
 //! The shape is the original's, with what a plan must remember besides: its causes, its target, and
 //! when each task has to be done. A plan is read whole or not at all: half a plan would do half its
-//! work, so a task of an unknown type makes the plan unreadable, and the status field that holds it
-//! reads as absent. How plans are made is for the crate `plan`.
+//! work, so a task of an unknown type makes the plan unreadable, and of the status field that holds it
+//! only the plan's name is known. How plans are made is for the crate `plan`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::node_status::NodePhase;
@@ -103,6 +103,40 @@ pub struct TaskPlan {
     /// How the task failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_task_detail: Option<FailedTask>,
+}
+
+impl TaskPlan {
+    /// What is kept of a plan that cannot be read: that there is one, and its name.
+    fn unreadable(stored: &Value) -> Self {
+        Self {
+            id: stored["id"].as_str().unwrap_or("without a name").to_owned(),
+            phase: PlanPhase::Active,
+            kind: None,
+            causes: Vec::new(),
+            target: None,
+            generation: None,
+            started_at: None,
+            tasks: Vec::new(),
+            target_phase: None,
+            failed_phase: None,
+            failed_task_index: None,
+            failed_task_detail: None,
+        }
+    }
+}
+
+/// A plan as some version of some operator wrote it. One that cannot be read whole is not absent:
+/// whoever finds it shall be able to say so, and to take it away.
+pub(crate) fn stored<'de, D>(deserializer: D) -> Result<Option<TaskPlan>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let stored = Value::deserialize(deserializer)?;
+    if stored.is_null() {
+        return Ok(None);
+    }
+    let unreadable = TaskPlan::unreadable(&stored);
+    Ok(Some(serde_json::from_value(stored).unwrap_or(unreadable)))
 }
 
 /// One task of a plan.

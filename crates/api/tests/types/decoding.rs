@@ -29,7 +29,7 @@ fn plan(tasks: Value) -> Value {
 }
 
 #[test]
-fn a_plan_of_an_unknown_shape_is_absent() {
+fn of_a_plan_of_an_unknown_shape_only_the_name_is_known() {
     let readable = plan(json!([{ "id": "t", "type": "mark-ready", "status": "Pending" }]));
     assert!(
         node(json!({ "plan": readable }))
@@ -55,7 +55,10 @@ fn a_plan_of_an_unknown_shape_is_absent() {
         let status = node(json!({ "plan": plan, "currentImage": "seid:1" }))
             .status
             .unwrap();
-        assert_eq!(status.plan, None, "{plan}");
+        let known = status.plan.expect("that there is a plan");
+        let name = plan["id"].as_str().unwrap_or("without a name");
+        assert_eq!((known.id.as_str(), known.tasks.len()), (name, 0), "{plan}");
+        assert_eq!(known.target, None, "nobody takes it for one of ours");
         assert_eq!(
             status.current_image.as_deref(),
             Some("seid:1"),
