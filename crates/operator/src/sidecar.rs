@@ -214,6 +214,19 @@ impl Sidecars {
         answer.read("a task").map(Some)
     }
 
+    /// The last tasks the sidecar remembers, whoever submitted them.
+    pub async fn tasks(
+        &self,
+        whom: &Whom,
+        over: &Transport,
+        audience: Audience,
+    ) -> Result<Vec<TaskResult>, CallError> {
+        let call = Call::get("listing the tasks of the sidecar", READ, route::TASKS);
+        let answer = self.authorized(whom, over, audience, &call).await?;
+        answer.accepted()?;
+        answer.read("a list of tasks")
+    }
+
     /// Calls a task off. One the sidecar does not know is off already.
     pub async fn call_off(
         &self,

@@ -1,9 +1,10 @@
 //! Tasks of sidecars: submitted once under a name, then looked after until they end.
 
+use jiff::Timestamp;
 use keelson_api::plan::PlannedTask;
 use keelson_api::task::TaskType;
 use keelson_plan::{Entry, Outcome, Plan, Progress, Stage, Task, Waiting};
-use keelson_wire::{TaskRequest, TaskStatus};
+use keelson_wire::{Object, TaskRequest, TaskResult, TaskStatus};
 use uuid::Uuid;
 
 use super::{Act, Done, Problem};
@@ -39,6 +40,9 @@ impl Act<'_> {
             true => call.look(effect.type_).await?,
             false => Far::Unknown,
         };
+        if far == Far::Unknown && step.task.keeps() {
+            far = call.look_for_another(&effect).await?;
+        }
         if far == Far::Unknown {
             call.submit(&effect).await?;
             self.pass(step.task).await;
@@ -202,6 +206,19 @@ impl Call<'_, '_> {
         }
     }
 
+    /// How far another operator's task for the same effect is, under whatever name: a node that is
+    /// taken over has its data from it.
+    async fn look_for_another(&self, effect: &Effect) -> Result<Far, Problem> {
+        let whom = whom(self.act.key, self.pod);
+        let sidecars = &self.act.sidecars;
+        let tasks = sidecars
+            .tasks(&whom, self.over, audience(self.pod))
+            .await
+            .map_err(|error| self.failed(error))?;
+        let created = self.act.node.metadata.creation_timestamp.as_ref();
+        Ok(of_another(&tasks, effect, created.map(|it| it.0)))
+    }
+
     fn failed(&self, error: CallError) -> Problem {
         match error {
             CallError::Unreachable(why) => Waiting::Sidecar {
@@ -220,5 +237,86 @@ impl Call<'_, '_> {
             }),
             error => Problem::fatal(error.to_string()),
         }
+    }
+}
+
+/// How far the same effect is by a task of another name. Only the last one of its type counts, since
+/// the volume is as that left it, and only if it is younger than the node: a volume that was kept has
+/// tasks of a node that is gone.
+fn of_another(tasks: &[TaskResult], effect: &Effect, created: Option<Timestamp>) -> Far {
+    let of_type = tasks
+        .iter()
+        .filter(|it| it.type_ == effect.type_.as_str() && Some(it.submitted_at) >= created);
+    let Some(last) = of_type.max_by_key(|it| it.submitted_at) else {
+        return Far::Unknown;
+    };
+    let meant =
+        |params: &Object| keelson_wire::Task::decode(effect.type_, params).and_then(Result::ok);
+    let same = last.params == effect.params
+        || meant(&last.params).is_some_and(|it| Some(it) == meant(&effect.params));
+    match (same, last.status) {
+        (true, TaskStatus::Completed) => Far::Done,
+        (true, TaskStatus::Running) => Far::Running,
+        _ => Far::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keelson_wire::id::Scope;
+    use serde_json::json;
+
+    fn restore(height: i64) -> Object {
+        Object::from_iter([("targetHeight".to_owned(), json!(height))])
+    }
+
+    fn task(at: i64, height: i64, status: TaskStatus) -> TaskResult {
+        TaskResult {
+            id: at.to_string(),
+            type_: TaskType::SnapshotRestore.to_string(),
+            status,
+            run: 1,
+            params: restore(height),
+            result: None,
+            error: String::new(),
+            submitted_by: None,
+            submitted_at: Timestamp::from_second(at).expect("a time"),
+            completed_at: None,
+        }
+    }
+
+    #[test]
+    fn what_another_operator_restored_last_for_this_node_is_not_restored_again() {
+        use TaskStatus::{Completed, Failed, Running};
+        let effect = Effect {
+            type_: TaskType::SnapshotRestore,
+            params: restore(7),
+            scope: Scope::Data,
+            endless: false,
+        };
+        let far = |tasks: &[TaskResult]| {
+            of_another(
+                tasks,
+                &effect,
+                Some(Timestamp::from_second(10).expect("a time")),
+            )
+        };
+        assert_eq!(far(&[]), Far::Unknown);
+        assert_eq!(far(&[task(10, 7, Completed)]), Far::Done);
+        assert_eq!(far(&[task(11, 7, Running)]), Far::Running);
+        assert_eq!(far(&[task(11, 7, Failed)]), Far::Unknown);
+        assert_eq!(
+            far(&[task(11, 8, Completed)]),
+            Far::Unknown,
+            "another height"
+        );
+        assert_eq!(
+            far(&[task(9, 7, Completed)]),
+            Far::Unknown,
+            "of a node before"
+        );
+        let last = [task(12, 8, Completed), task(11, 7, Completed)];
+        assert_eq!(far(&last), Far::Unknown, "the last one wrote the volume");
     }
 }
