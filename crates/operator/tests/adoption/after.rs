@@ -52,6 +52,8 @@ fn sorted(value: &Value) -> String {
         Value::Object(fields) => {
             let mut lines: Vec<_> = fields
                 .iter()
+                // A delay of nothing is not kept by the server.
+                .filter(|(name, value)| *name != "initialDelaySeconds" || **value != 0)
                 .map(|(name, value)| format!("{name:?}: {}", sorted(value)))
                 .collect();
             lines.sort();
