@@ -1,6 +1,7 @@
 //! Nodes that get their data by themselves.
 
 use keelson_api::task::PlanKind;
+use keelson_wire::TaskType;
 use serde_json::json;
 
 use crate::diary::{Diary, configured, runs_by};
@@ -127,13 +128,42 @@ async fn a_replayer_restores_and_follows_its_peers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_that_fails_its_check_is_not_approved() {
+    let scene = Stage::shared().await.scene("check").await;
+    let _operator = Operator::start(&scene, platform()).await;
+    scene.script("node", |script| {
+        script.fails(TaskType::ConfigValidate, 2, "p2p.laddr is no address");
+    });
+    scene.full_node("node", json!({})).await;
+    scene
+        .until_status("what is wrong", "node", |_, status| {
+            let tasks = status.plan.iter().flat_map(|plan| &plan.tasks);
+            let mut errors = tasks.filter_map(|it| it.error.as_deref());
+            errors.any(|it| it.contains("p2p.laddr"))
+        })
+        .await;
+    scene.settled("node").await;
+    assert_eq!(
+        scene.seen("node").types(),
+        [
+            TaskType::ConfigureGenesis,
+            TaskType::ConfigApply,
+            TaskType::ConfigValidate,
+            TaskType::ConfigValidate,
+            TaskType::ConfigValidate,
+            TaskType::MarkReady,
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_member_of_a_ceremony_adds_its_part_and_takes_its_peers_from_it() {
     let scene = Stage::shared().await.scene("genesis").await;
     let _operator = Operator::start(&scene, platform()).await;
     let diary = Diary::of(&scene, "member-0");
     // The others of the ceremony come late: there is no genesis file yet.
     scene.script("member-0", |script| {
-        script.fails(keelson_wire::TaskType::ConfigureGenesis, 2, "NoSuchKey");
+        script.fails(TaskType::ConfigureGenesis, 2, "NoSuchKey");
     });
     let ceremony = json!({ "genesisCeremony": {
         "chainId": "bay-1", "stakingAmount": "10000000usei", "accountBalance": "100usei", "index": 0,

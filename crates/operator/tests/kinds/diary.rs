@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use keelson_api::SeiNode;
+use keelson_api::node_condition::NodeCondition;
 use keelson_api::node_status::{NodePhase, SeiNodeStatus};
 use keelson_api::plan::TaskPlan;
 use keelson_api::task::PlanKind;
@@ -106,7 +107,7 @@ pub(crate) async fn runs_by(
     let asked = asked.iter();
     let asked = asked.map(|(type_, params)| ((*type_).to_owned(), params.clone()));
     assert_eq!(submissions(scene, node), asked.collect::<Vec<_>>());
-    let status = settled.status.expect("a status");
+    let status = settled.status.clone().expect("a status");
     assert_eq!(status.phase, Some(NodePhase::Running));
     assert_eq!(status.plan, None);
     assert_eq!(status.last_failed_plan, None);
@@ -125,6 +126,13 @@ pub(crate) async fn runs_by(
             "http://{node}-0.{node}.{namespace}.svc.cluster.local:8443"
         ))
     );
+    // Whatever does not apply is said not to.
+    for type_ in NodeCondition::ALL {
+        let mut all = status.conditions.iter();
+        let found = all.find(|it| it.type_ == type_.as_str());
+        let of = found.and_then(|it| it.observed_generation);
+        assert_eq!(of, settled.metadata.generation, "{type_}");
+    }
     assert_eq!(scene.violations(), Vec::<String>::new());
     status
 }
