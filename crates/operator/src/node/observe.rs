@@ -32,7 +32,7 @@ pub fn observed(node: &SeiNode, desired: &Desired, sight: &Sight, applied: &Appl
         served: speaks(node, desired, sight, Stage::Node),
         settings: applied.settings.clone(),
         process: applied.process_settings.clone().filter(|_| runs),
-        peers: applied.peers.clone(),
+        peers: peers(applied),
         publishing: applied.publishing,
         approved: sight.approved.filter(|_| sight.pod.is_some()),
         bootstrap: sight.job.is_some()
@@ -62,6 +62,12 @@ fn data(applied: &Applied) -> Data {
         Some(DataState::Bootstrapped) => Data::Bootstrapped,
         Some(DataState::Complete) => Data::Complete,
     }
+}
+
+/// The peers that are written down. A node that is set up and was given none has none.
+fn peers(applied: &Applied) -> Option<String> {
+    let none = || (data(applied) == Data::Complete).then(String::new);
+    applied.peers.clone().or_else(none)
 }
 
 /// What a Certificate orders. One that differs in anything but its issuer is no order of ours.

@@ -183,6 +183,10 @@ impl<'a> Pass<'a> {
                     self.write(&known, None, true).await?;
                 }
                 Next::Run { .. } => match self.step(&mut known).await? {
+                    Went::On if self.puts_back => {
+                        self.write(&known, None, true).await?;
+                        return Ok(Duration::ZERO);
+                    }
                     Went::On => {}
                     Went::Through => {
                         let eyes = &self.controller.eyes;
@@ -198,9 +202,6 @@ impl<'a> Pass<'a> {
                 Next::Pause { until, .. } => {
                     self.plan = None;
                     self.write(&known, None, true).await?;
-                    if self.puts_back {
-                        return Ok(Duration::ZERO);
-                    }
                     let until = remaining(until, now).min(self.controller.settled(self.key));
                     return Ok(until);
                 }

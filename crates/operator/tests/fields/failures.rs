@@ -158,10 +158,10 @@ async fn the_second_node_of_a_signing_key_waits_until_the_first_and_its_pod_are_
     look_again_refused(&scene).await;
     assert_eq!(scene.seen("second").created.len(), 0);
     scene.resume("first");
-    scene.settled("second").await;
     scene
         .until_condition("second", type_, true, NodeReason::Valid)
         .await;
+    scene.until_phase("second", NodePhase::Running).await;
     assert_eq!(scene.seen("second").process_starts, 1);
     assert_eq!(scene.violations(), Vec::<String>::new());
     let tasks = scene.seen("second").types();
