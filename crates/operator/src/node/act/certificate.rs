@@ -40,11 +40,30 @@ impl Act<'_> {
             if seen.plain.digest == wanted.digest {
                 return Ok(());
             }
+        } else {
+            self.check_order(&name).await?;
         }
         let resource = certificate_resource();
         let object = self.calls.apply_as(&resource, &wanted.object).await?;
         note(&self.world.certificates, &object, Ordered::read(&object));
         Ok(())
+    }
+
+    /// A Certificate that bears no label of ours is somebody's, unless it is this node's.
+    async fn check_order(&self, name: &str) -> Done {
+        let resource = certificate_resource();
+        let client = self.calls.client();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, &self.key.namespace, &resource);
+        let doing = format!("reading Certificate {name}");
+        let found = within(doing, keelson_cluster::DEADLINE, api.get_opt(name)).await?;
+        let is_ours =
+            |it: &DynamicObject| it.owner_references().iter().any(|it| it.uid == self.uid);
+        match found.as_ref().is_none_or(is_ours) {
+            true => Ok(()),
+            false => Err(Problem::fatal(format!(
+                "Certificate {name} was not made for this node: remove it, or name its Secret as sidecar.tls.secretName"
+            ))),
+        }
     }
 
     pub(super) async fn await_secret(&mut self) -> Done {
