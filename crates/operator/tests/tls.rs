@@ -11,7 +11,15 @@ mod manager;
 #[path = "tls/story.rs"]
 mod story;
 
+#[path = "tls/issuers.rs"]
+mod issuers;
 #[path = "tls/matrix.rs"]
 mod matrix;
+#[path = "tls/ownership.rs"]
+mod ownership;
+#[path = "tls/renewal.rs"]
+mod renewal;
+#[path = "tls/safety.rs"]
+mod safety;
 #[path = "tls/secrets.rs"]
 mod secrets;

@@ -74,73 +74,72 @@ impl Cost {
 pub(crate) async fn tell(scene: &Scene, name: &str, edit: Value) -> Story {
     let before = scene.seen(name);
     let edited = scene.edit(name, edit).await;
-    let mut plans: Vec<TaskPlan> = Vec::new();
-    let mut reasons: Vec<(String, String)> = Vec::new();
-    let node = until_settled(scene, &edited, |status| {
-        if let Some(plan) = &status.plan
-            && plans.iter().all(|it| it.id != plan.id)
-        {
-            plans.push(plan.clone());
-        }
-        let update = condition(status, NodeCondition::NodeUpdateInProgress);
-        if let Some(update) = update.filter(|it| it.status == "True") {
-            let said = (update.reason.clone(), update.message.clone());
-            if reasons.last() != Some(&said) {
-                reasons.push(said);
-            }
-        }
-    })
-    .await;
-    Story {
-        plans,
-        reasons,
-        node,
-        cost: Cost::between(&before, &scene.seen(name)),
-    }
+    follow(scene, &edited, before, is_settled).await
 }
 
-async fn until_settled(
+/// Tells what happens to a node after this state of it, until something holds.
+pub(crate) async fn follow(
     scene: &Scene,
-    edited: &SeiNode,
-    mut see: impl FnMut(&SeiNodeStatus),
-) -> SeiNode {
-    let name = edited.name_any();
+    from: &SeiNode,
+    before: Seen,
+    until: impl Fn(&SeiNode) -> bool,
+) -> Story {
+    let name = from.name_any();
     let watch = WatchParams::default().fields(&format!("metadata.name={name}"));
-    let version = edited.resource_version().unwrap_or_default();
+    let version = from.resource_version().unwrap_or_default();
     let nodes = scene.api::<SeiNode>();
-    let mut last = None;
+    let mut story = Story {
+        plans: Vec::new(),
+        reasons: Vec::new(),
+        node: from.clone(),
+        cost: Cost::NOTHING,
+    };
     let watching = async {
-        let mut events = nodes
-            .watch(&watch, &version)
-            .await
-            .expect("a watch")
-            .boxed();
+        let events = nodes.watch(&watch, &version).await;
+        let mut events = events.expect("a watch").boxed();
         while let Some(event) = events.next().await {
-            let WatchEvent::Modified(node) = event.expect("an event") else {
-                continue;
-            };
-            let status = node.status.clone().unwrap_or_default();
-            see(&status);
-            let settled = is_settled(&node, &status);
-            last = Some(node);
-            if settled {
-                return;
+            if let WatchEvent::Modified(node) = event.expect("an event") {
+                story.see(node);
+                if until(&story.node) {
+                    return;
+                }
             }
         }
         panic!("the watch of {name} ended");
     };
     let ended = timeout(LONGEST, watching).await;
-    let status = || last.as_ref().and_then(|it| it.status.as_ref());
-    assert!(ended.is_ok(), "{name} did not settle: {:#?}", status());
-    last.expect("a node")
+    assert!(ended.is_ok(), "{name} did not get there: {:#?}", story.node);
+    story.cost = Cost::between(&before, &scene.seen(&name));
+    story
 }
 
-fn is_settled(node: &SeiNode, status: &SeiNodeStatus) -> bool {
+impl Story {
+    fn see(&mut self, node: SeiNode) {
+        let status = node.status.clone().unwrap_or_default();
+        if let Some(plan) = status.plan.clone()
+            && self.plans.iter().all(|it| it.id != plan.id)
+        {
+            self.plans.push(plan);
+        }
+        let update = condition(&status, NodeCondition::NodeUpdateInProgress);
+        if let Some(update) = update.filter(|it| it.status == "True") {
+            let said = (update.reason.clone(), update.message.clone());
+            if self.reasons.last() != Some(&said) {
+                self.reasons.push(said);
+            }
+        }
+        self.node = node;
+    }
+}
+
+fn is_settled(node: &SeiNode) -> bool {
     let settled = |it: &Condition| {
         let (reason, generation) = (NodeReason::Settled.as_str(), node.metadata.generation);
         it.status == "False" && it.reason == reason && it.observed_generation == generation
     };
-    condition(status, NodeCondition::Reconciling).is_some_and(settled)
+    let status = node.status.as_ref();
+    let reconciling = status.and_then(|it| condition(it, NodeCondition::Reconciling));
+    reconciling.is_some_and(settled)
 }
 
 /// A condition of a status.
