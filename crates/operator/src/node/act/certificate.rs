@@ -11,7 +11,7 @@ use keelson_cluster::{Only, Propagation, within};
 use keelson_plan::{Served, Stage, Task, Tls, Waiting};
 use keelson_render::names;
 use keelson_tls::certificate::Fingerprint;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, Preconditions};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 use serde_json::json;
@@ -36,7 +36,13 @@ impl Act<'_> {
             certificate::owned(secret, &name).map_err(|unfit| Problem::fatal(unfit.to_string()))?;
         }
         if let Some(seen) = &self.sight.certificate {
-            self.check_owner("Certificate", &wanted.object, &seen.plain.identity)?;
+            let identity = &seen.plain.identity;
+            if identity.leaving && !identity.is_of_another(self.uid) {
+                let issuer = seen.issuer.0.clone();
+                let why = "the last order is being taken back".to_owned();
+                return Err(Waiting::Certificate { name, issuer, why }.into());
+            }
+            self.check_owner("Certificate", &wanted.object, identity)?;
             if seen.plain.digest == wanted.digest {
                 return Ok(());
             }
@@ -51,11 +57,9 @@ impl Act<'_> {
 
     /// A Certificate that bears no label of ours is somebody's, unless it is this node's.
     async fn check_order(&self, name: &str) -> Done {
-        let resource = certificate_resource();
-        let client = self.calls.client();
-        let api: Api<DynamicObject> = Api::namespaced_with(client, &self.key.namespace, &resource);
         let doing = format!("reading Certificate {name}");
-        let found = within(doing, keelson_cluster::DEADLINE, api.get_opt(name)).await?;
+        let orders = self.orders();
+        let found = within(doing, keelson_cluster::DEADLINE, orders.get_opt(name)).await?;
         let is_ours =
             |it: &DynamicObject| it.owner_references().iter().any(|it| it.uid == self.uid);
         match found.as_ref().is_none_or(is_ours) {
@@ -201,7 +205,8 @@ impl Act<'_> {
     }
 
     /// Has a certificate that could not be issued ordered once more: a new order is a new attempt,
-    /// which cert-manager otherwise makes after an hour.
+    /// which cert-manager otherwise makes after an hour. The request that failed goes first: it bears
+    /// the name the next one needs.
     pub async fn order_again(&self) -> Result<(), keelson_cluster::Error> {
         let Some(seen) = &self.sight.certificate else {
             return Ok(());
@@ -209,7 +214,30 @@ impl Act<'_> {
         if !matches!(seen.order, Order::Failed(_)) {
             return Ok(());
         }
-        self.delete_order(&seen.plain.identity.uid).await
+        let name = names::certificate(&self.key.name);
+        let doing = format!("taking back Certificate {name}");
+        let how = DeleteParams::foreground().preconditions(Preconditions {
+            uid: Some(seen.plain.identity.uid.clone()),
+            resource_version: None,
+        });
+        let deleting = async {
+            let orders = self.orders();
+            match orders.delete(&name, &how).await {
+                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(None),
+                Err(error) => Err(error),
+                Ok(_) => orders.get_opt(&name).await,
+            }
+        };
+        match within(doing, keelson_cluster::DEADLINE, deleting).await? {
+            Some(going) => note(&self.world.certificates, &going, Ordered::read(&going)),
+            None => self.world.certificates.gone(&at(self.key, name)),
+        }
+        Ok(())
+    }
+
+    fn orders(&self) -> Api<DynamicObject> {
+        let (client, resource) = (self.calls.client(), certificate_resource());
+        Api::namespaced_with(client, &self.key.namespace, &resource)
     }
 
     async fn delete_order(&self, uid: &str) -> Result<(), keelson_cluster::Error> {
