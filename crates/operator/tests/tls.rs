@@ -17,6 +17,8 @@ mod issuers;
 mod matrix;
 #[path = "tls/ownership.rs"]
 mod ownership;
+#[path = "tls/plans.rs"]
+mod plans;
 #[path = "tls/renewal.rs"]
 mod renewal;
 #[path = "tls/safety.rs"]
