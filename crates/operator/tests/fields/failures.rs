@@ -21,7 +21,9 @@ async fn failed(scene: &Scene, name: &str) -> SeiNode {
 }
 
 fn heal(scene: &Scene, name: &str) {
-    scene.script(name, |script| script.fails(ConfigureGenesis, 0, ""));
+    scene.script(name, |script| {
+        script.fails(ConfigureGenesis, 0, "");
+    });
 }
 
 #[tokio::test(flavor = "multi_thread")]

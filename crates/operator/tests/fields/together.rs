@@ -121,7 +121,9 @@ async fn an_edit_while_a_pod_is_slow_to_go_costs_no_other_cycle() {
 async fn a_task_that_hangs_is_called_off_when_the_spec_is_edited() {
     let (scene, _operator) = running("hangs", json!({})).await;
     let mark = Mark::of(&scene, "node").await;
-    scene.script("node", |script| script.hangs(ConfigPatch, true));
+    scene.script("node", |script| {
+        script.hangs(ConfigPatch, true);
+    });
     scene
         .edit("node", json!({ "overrides": connections("200") }))
         .await;
@@ -130,7 +132,9 @@ async fn a_task_that_hangs_is_called_off_when_the_spec_is_edited() {
             seen.types().contains(&ConfigPatch)
         })
         .await;
-    scene.script("node", |script| script.hangs(ConfigPatch, false));
+    scene.script("node", |script| {
+        script.hangs(ConfigPatch, false);
+    });
     let change = mark
         .edit(&scene, json!({ "overrides": connections("300") }))
         .await;

@@ -118,7 +118,7 @@ async fn an_image_of_the_platform_that_does_not_start_is_put_back_and_stops_at_t
     "registry.example/keelson-proxy:broken".clone_into(&mut broken.proxy.program.image);
     let marks = [Mark::of(&scene, "a").await, Mark::of(&scene, "b").await];
     let operator = Operator::start(&scene, broken.clone()).await;
-    let first = stalled_first(&scene, nodes).await;
+    let first = Box::pin(stalled_first(&scene, nodes)).await;
     let other = if first == "a" { "b" } else { "a" };
     let (stalled, reason) = (NodeCondition::Stalled, NodeReason::ImageNotStarting);
     let node = scene.until_condition(first, stalled, true, reason).await;

@@ -165,4 +165,9 @@ async fn another_key_of_the_keyring_is_nothing_a_pod_has() {
     let mark = Mark::of(&scene, "node").await;
     let edit = json!({ "validator": { "operatorKeyring": { "secret": { "keyName": "other" } } } });
     assert_eq!(mark.edit(&scene, edit).await, Change::hot(&[]));
+    let outdated = said(
+        &scene.settled("node").await,
+        NodeCondition::TemplateOutdated,
+    );
+    assert_eq!(outdated.status, "False");
 }
