@@ -1,6 +1,6 @@
 //! Fields that no pod and no process ever sees.
 
-use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_api::node_status::NodePhase;
 use keelson_wire::TaskType::MarkReady;
@@ -47,9 +47,11 @@ async fn a_paused_node_is_left_as_it_is_until_it_is_resumed() {
         )
         .await;
     let reason = NodeReason::PausedBySpec;
-    scene
+    let node = scene
         .until_condition("node", NodeCondition::Paused, true, reason)
         .await;
+    assert_eq!(said(&node, NodeCondition::Reconciling).status, "False");
+    assert_eq!(node.status.expect("a status").plan, None);
     look_again(&scene, "node").await;
     assert_eq!(mark.since(&scene).await, Change::hot(&[]));
     let change = mark.edit(&scene, json!({ "paused": false })).await;
@@ -77,9 +79,17 @@ async fn a_pause_in_the_middle_of_a_roll_holds_it_where_it_is() {
         .until_condition("node", NodeCondition::Paused, true, reason)
         .await;
     scene.resume("node");
-    scene
-        .until_seen("another pod", "node", |seen| seen.created.len() == 2)
-        .await;
+    let up = |pod: &Pod| {
+        pod.status
+            .as_ref()
+            .is_some_and(|it| it.phase.as_deref() == Some("Running"))
+    };
+    scene.until_pod("another one", "node-0", up).await;
+    // It is there and asks to be approved, and nobody does.
+    look_again(&scene, "node").await;
+    look_again(&scene, "node").await;
+    let change = mark.since(&scene).await;
+    assert_eq!((change.process_starts, change.tasks), (0, Vec::new()));
     let change = mark.edit(&scene, json!({ "paused": false })).await;
     assert_eq!(change, Change::rolled(&[MarkReady]));
 }
