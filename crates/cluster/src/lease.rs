@@ -75,6 +75,17 @@ impl Standing {
         }
     }
 
+    /// Nobody else may work, so there is no lease and we lead from the beginning.
+    pub fn alone() -> Self {
+        let state = State {
+            leading: true,
+            holder: None,
+        };
+        Self {
+            state: watch::Sender::new(state),
+        }
+    }
+
     /// Whether we lead.
     pub fn leading(&self) -> bool {
         self.state.borrow().leading

@@ -81,7 +81,10 @@ async fn operate(cli: Cli, settings: Settings) -> Result<(), String> {
     let stop = CancellationToken::new();
     tokio::spawn(stop_on_signal(stop.clone()));
     let readiness = Readiness::new();
-    let standing = Standing::new();
+    let standing = match cli.leader_elect {
+        true => Standing::new(),
+        false => Standing::alone(),
+    };
     let world = World::new();
     let sidecars = sidecars(&cli, &client, &settings);
     let metrics = Metrics::new(world.clone(), standing.clone());
@@ -190,6 +193,9 @@ async fn publish(at: &str, pages: Pages, stop: &CancellationToken) -> Result<(),
     let listener = TcpListener::bind(address)
         .await
         .map_err(|error| format!("nothing can be served at {address}: {error}"))?;
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!(%address, "pages are served");
+    }
     let stop = stop.clone();
     tokio::spawn(serve(
         listener,

@@ -86,6 +86,12 @@ async fn an_edit_survives(trouble: Trouble) {
     assert_eq!(violations, Vec::<String>::new(), "{trouble:?}");
 }
 
+/// One scene for each trouble. They are large for one stack.
+async fn all_at_once(troubles: impl IntoIterator<Item = Trouble>) {
+    let scenes = troubles.into_iter();
+    join_all(scenes.map(|trouble| Box::pin(an_edit_survives(trouble)))).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_of_image_and_tls_comes_through_every_outage_with_one_pod_deletion() {
     let troubles = [
@@ -96,7 +102,7 @@ async fn an_edit_of_image_and_tls_comes_through_every_outage_with_one_pod_deleti
         Trouble::CutWatches,
         Trouble::ExpireWatches,
     ];
-    join_all(troubles.map(an_edit_survives)).await;
+    all_at_once(troubles).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +126,7 @@ async fn an_edit_of_image_and_tls_comes_through_every_answer_with_one_pod_deleti
         Trouble::Writes(Fault::Reset),
         Trouble::Writes(Fault::CutAnswer),
     ];
-    join_all(troubles.map(an_edit_survives)).await;
+    all_at_once(troubles).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
