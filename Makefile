@@ -12,6 +12,11 @@ ROUNDS ?=
 SECONDS ?= 2
 # About how large the archives of the sidecar's bench are.
 SIZE ?= 2GiB
+# Of the operator's bench: how many nodes are made at once, how many are settled in the end, and how
+# many minutes those are left alone.
+NODES ?= 1000
+SETTLED ?= 10000
+MINUTES ?= 10
 # Random tests draw the same cases in every `make test`, so that a change that did not cause a
 # failure does not meet one; `make soak` draws new ones.
 SEED ?= 20261115
@@ -73,7 +78,7 @@ images: ## Write the container images (pause and a test image so far) to target/
 	$(TESTBED) images
 
 .PHONY: bench
-bench: bench-proxy bench-sidecar ## Measure against the peers
+bench: bench-proxy bench-sidecar bench-operator ## Measure against the peers
 
 .PHONY: bench-proxy
 bench-proxy: ## Measure keelson-proxy against nginx, raw hyper and kube-rbac-proxy (QUICK=1: two minutes)
@@ -85,3 +90,9 @@ bench-proxy: ## Measure keelson-proxy against nginx, raw hyper and kube-rbac-pro
 bench-sidecar: ## Measure keelson-sidecar against curl, gzip, pigz, zstd, tar and SQLite (QUICK=1: two minutes)
 	$(CARGO) build --release --locked --package keelson-sidecar
 	$(CARGO) run --quiet --locked --package keelson-bench --bin bench-sidecar -- $(if $(QUICK),--quick,--size $(SIZE) --rounds $(or $(ROUNDS),3))
+
+.PHONY: bench-operator
+bench-operator: ## Measure keelson-operator with thousands of nodes, half an hour (QUICK=1: a hundred, eight minutes)
+	$(TESTBED) prepare
+	$(CARGO) build --release --locked --package keelson-operator
+	$(CARGO) run --quiet --locked --package keelson-bench --bin bench-operator -- $(if $(QUICK),--quick,--nodes $(NODES) --settled $(SETTLED) --minutes $(MINUTES))
