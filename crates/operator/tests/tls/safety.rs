@@ -8,13 +8,15 @@ use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_render::Platform;
 use keelson_testbed::Authority;
 use keelson_testbed::faults::{Fault as ApiFault, On, Verb};
+use keelson_wire::TaskType;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 use crate::operator::Operator;
+use crate::stage::ledger::Seen;
 use crate::stage::objects::{self, original_proxy, tls_by_issuer, tls_by_secret};
 use crate::stage::{Fault, Files, Scene, Stage, platform};
-use crate::story::{Cost, annotate, poke, said};
+use crate::story::{Cost, poke, said};
 
 /// A running node with TLS from the Secret `given`.
 async fn running(scene: &Scene) -> SeiNode {
@@ -28,12 +30,14 @@ async fn running(scene: &Scene) -> SeiNode {
 
 async fn silence_is_no_difference(name: &str, platform: Platform, fault: Fault) {
     let scene = Stage::shared().await.scene(name).await;
-    let _operator = Operator::start(&scene, platform).await;
+    let first = Operator::start(&scene, platform.clone()).await;
     let before = running(&scene).await.status.expect("a status");
     let seen = scene.seen("node");
-    scene.faults().forget();
+    // Another operator knows nothing of what the first has seen, and has to look for itself.
+    drop(first);
     scene.fault("node", Some(fault));
-    poke(&scene, "node", "silent").await;
+    scene.faults().forget();
+    let _operator = Operator::start(&scene, platform).await;
     let silent = scene.until_status("silence", "node", |node, _| {
         let (status, reason, _) = said(node, NodeCondition::SidecarReady);
         (status.as_str(), reason.as_str()) == ("Unknown", "Unreachable")
@@ -66,24 +70,19 @@ async fn a_port_that_never_answers_is_unknown_and_no_difference() {
     silence_is_no_difference("hole", original_proxy(), Fault::BlackHole).await;
 }
 
-/// Makes the proxy of the node speak plaintext, though nobody asked for it: its configuration is
-/// overwritten, and the operator cannot put it right.
-async fn betray(scene: &Scene) {
+/// Has the proxy of the node told to speak `to` instead of `from`, whatever the operator thinks of it.
+async fn tell_proxy(scene: &Scene, from: &str, to: &str) {
+    let name = "node-rbac-proxy-config";
     let maps = scene.api::<ConfigMap>();
-    let map = maps
-        .get("node-rbac-proxy-config")
-        .await
-        .expect("a ConfigMap");
+    let map = maps.get(name).await.expect("a ConfigMap");
     let text = &map.data.expect("data")["config.yaml"];
-    assert!(text.contains("required"), "{text}");
-    let text = text.replace("required", "off");
-    let patch = Patch::Merge(json!({ "data": { "config.yaml": text } }));
-    let patched = maps
-        .patch("node-rbac-proxy-config", &PatchParams::default(), &patch)
-        .await;
+    assert!(text.contains(from), "{text}");
+    let data = json!({ "config.yaml": text.replace(from, to) });
+    let patch = Patch::Merge(json!({ "data": data }));
+    let patched = maps.patch(name, &PatchParams::default(), &patch).await;
     patched.expect("an edit");
     scene.touch("node-0").await;
-    scene.until_serving("node", "off").await;
+    scene.until_serving("node", to).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,12 +91,16 @@ async fn a_pod_that_spoke_tls_gets_no_token_in_the_clear_whatever_it_speaks_and_
     let _operator = Operator::start(&scene, platform()).await;
     running(&scene).await;
     let before = scene.seen("node");
-    let rule = scene.faults().inject(
-        ApiFault::Unavailable,
-        On::verb(Verb::Patch).resource("configmaps"),
-    );
-    betray(&scene).await;
-    // Whoever can write the status says that there was never TLS, and somebody has work for the sidecar.
+    // The sidecar is at a task, and the operator asks after it again and again.
+    scene.script("node", |script| {
+        script.takes(TaskType::ConfigPatch, Duration::from_secs(10));
+    });
+    let overrides = json!({ "network.p2p.max_connections": "77" });
+    scene.edit("node", json!({ "overrides": overrides })).await;
+    let submitted = |seen: &Seen| seen.types().contains(&TaskType::ConfigPatch);
+    scene.until_seen("a task", "node", submitted).await;
+    tell_proxy(&scene, "required", "off").await;
+    // Whoever can write the status says that there was never TLS.
     let nothing = json!({ "status": { "currentSidecarTLS": null, "sidecarURL": null } });
     let nodes = scene.api::<SeiNode>();
     let params = PatchParams::default();
@@ -105,34 +108,20 @@ async fn a_pod_that_spoke_tls_gets_no_token_in_the_clear_whatever_it_speaks_and_
         .patch_status("node", &params, &Patch::Merge(nothing))
         .await;
     lied.expect("a status");
-    scene
-        .edit(
-            "node",
-            json!({ "overrides": { "network.p2p.max_connections": "77" } }),
-        )
-        .await;
-    rule.hit(2).await.expect("attempts to put it right");
-
-    // Put right by hand, and by somebody who meant it to stay so: the way to the sidecar is the question.
-    rule.clear();
-    let held = scene.faults().inject(
-        ApiFault::Unavailable,
-        On::verb(Verb::Patch).resource("configmaps"),
-    );
-    annotate(&scene, "node", "example.com/look", "again").await;
-    held.hit(1).await.expect("another attempt");
-    let seen = scene.seen("node");
-    let shown: Vec<_> = seen.shown.iter().filter(|it| it.plaintext).collect();
-    assert!(shown.is_empty(), "{shown:?}");
-    assert_eq!(scene.violations(), Vec::<String>::new());
-    assert_eq!(seen.submitted.len(), before.submitted.len());
-    held.clear();
+    let why = "the sidecar of the pod node-0 does not answer (it speaks plaintext where TLS was spoken before, so no token is sent)";
+    let waits = scene.until_status("a wait", "node", |_, status| {
+        let mut tasks = status.plan.iter().flat_map(|it| &it.tasks);
+        tasks.any(|it| it.waiting_on.as_deref() == Some(why))
+    });
+    waits.await;
+    let shown = scene.seen("node").shown;
+    assert!(shown.iter().all(|it| !it.plaintext), "{shown:?}");
+    tell_proxy(&scene, "off", "required").await;
 
     let node = scene.settled("node").await;
-    let status = node.status.expect("a status");
-    let served = status.current_sidecar_tls.expect("TLS");
+    let served = node.status.expect("a status").current_sidecar_tls;
+    let served = served.expect("TLS");
     assert_eq!(served.secret_name.as_deref(), Some("given"));
-    assert_eq!(scene.serving("node").expect("a proxy").0, "required");
     let seen = scene.seen("node");
     assert!(
         seen.shown.iter().all(|it| !it.plaintext),
@@ -153,7 +142,7 @@ async fn a_token_waits_at_a_proxy_that_speaks_plaintext_though_its_configuration
         ApiFault::Unavailable,
         On::verb(Verb::Patch).resource("configmaps"),
     );
-    betray(&scene).await;
+    tell_proxy(&scene, "required", "off").await;
     // From now on the files stay as they are, whatever the ConfigMap says.
     scene.script("node", |script| script.refresh = Duration::from_secs(3600));
     scene.pause("node");

@@ -5,6 +5,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use keelson_api::SeiNode;
 use keelson_api::node_condition::{NodeCondition, NodeReason};
+use keelson_api::plan::TaskPlan;
 use keelson_render::names;
 use keelson_testbed::Authority;
 use keelson_testbed::faults::{Fault, On, Verb};
@@ -29,6 +30,17 @@ fn message(node: &SeiNode) -> String {
 
 async fn until(scene: &Scene, reason: NodeReason) -> SeiNode {
     scene.until_condition("node", READY, false, reason).await
+}
+
+/// The plan, when it waits for the Secret.
+async fn until_waiting(scene: &Scene) -> TaskPlan {
+    let waits = scene.until_status("a wait", "node", |_, status| {
+        let plan = status.plan.as_ref();
+        let at = plan.and_then(|it| it.tasks.iter().find(|it| it.waiting_on.is_some()));
+        at.is_some_and(|it| it.type_.as_str() == "wait-for-sidecar-tls-secret")
+    });
+    let status = waits.await.status.expect("a status");
+    status.plan.expect("a plan")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,12 +99,7 @@ async fn whatever_is_wrong_with_a_secret_is_said_and_cycles_no_pod_until_it_is_r
 
     // Nobody lost a pod over all this, and the plan waits where it should.
     assert_eq!(Cost::between(&before, &scene.seen("node")), Cost::NOTHING);
-    let waits = scene.until_status("a wait", "node", |_, status| {
-        let plan = status.plan.as_ref();
-        let at = plan.and_then(|it| it.tasks.iter().find(|it| it.waiting_on.is_some()));
-        at.is_some_and(|it| it.type_.as_str() == "wait-for-sidecar-tls-secret")
-    });
-    let plan = waits.await.status.expect("a status").plan.expect("a plan");
+    let plan = until_waiting(&scene).await;
     assert_eq!(plan.kind.map(|it| it.as_str()), Some("node-update-tls"));
 
     // More names than needed do no harm.
@@ -124,6 +131,7 @@ async fn a_secret_of_another_type_is_malformed() {
     let node = until(&scene, NodeReason::TlsSecretMalformed).await;
     let expected = "Secret given is of type \"Opaque\": make one of type kubernetes.io/tls";
     assert_eq!(message(&node), expected);
+    until_waiting(&scene).await;
     assert_eq!(scene.seen("node").created.len(), 0);
 }
 
@@ -142,6 +150,7 @@ async fn a_node_born_without_its_secret_says_what_the_secret_must_be_and_waits()
         required.required_dns_names,
         names::dns("node", scene.namespace())
     );
+    until_waiting(&scene).await;
     assert_eq!(scene.seen("node").created.len(), 0);
     let authority = Authority::new("given").expect("an authority");
     scene.tls_secret("given", "node", &authority).await;
