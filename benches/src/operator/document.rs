@@ -47,7 +47,11 @@ fn converged(out: &mut String, results: &Results) {
         "the original, 1000 made",
         ["69–83 s", "118–135 s", "25–28 s", "160–169 MB", "16", "14"],
     );
-    row(out, &format!("{} given another image", edited.nodes), edited);
+    row(
+        out,
+        &format!("{} given another image", edited.nodes),
+        edited,
+    );
     original(
         out,
         "the original, 1000 given another image",
@@ -74,7 +78,15 @@ fn row(out: &mut String, title: &str, it: &Converged) {
 
 fn original(out: &mut String, title: &str, cells: [&str; 6]) {
     let [running, done, cpu, resident, requests, writes] = cells.map(str::to_owned);
-    let cells = [running, done, cpu, resident, requests, writes, "–".to_owned()];
+    let cells = [
+        running,
+        done,
+        cpu,
+        resident,
+        requests,
+        writes,
+        "–".to_owned(),
+    ];
     line(out, title, cells);
 }
 
@@ -91,13 +103,18 @@ fn calls(out: &mut String, results: &Results) {
     for (resource, verb) in kinds {
         let cell = |of: &Converged| {
             let mut kinds = of.calls.kinds.iter();
-            let found = kinds.find(|it| (it.resource.as_str(), it.verb.as_str()) == (resource, verb));
+            let found =
+                kinds.find(|it| (it.resource.as_str(), it.verb.as_str()) == (resource, verb));
             page::or_dash(found.map(|it| match it.refused {
                 0 => format!("{:.3}", of.each(it.count)),
                 refused => format!("{:.3} ({refused})", of.each(it.count)),
             }))
         };
-        line(out, &format!("{verb} {resource}"), [cell(created), cell(edited)]);
+        line(
+            out,
+            &format!("{verb} {resource}"),
+            [cell(created), cell(edited)],
+        );
     }
     out.push('\n');
 }

@@ -125,7 +125,9 @@ async fn quiet(stage: &Stage, fleets: &[&Fleet]) -> anyhow::Result<()> {
     let begun = Instant::now();
     let here = |call: &Call| {
         let namespace = call.namespace.as_deref();
-        fleets.iter().any(|it| Some(it.namespace.as_str()) == namespace)
+        fleets
+            .iter()
+            .any(|it| Some(it.namespace.as_str()) == namespace)
     };
     let writes = || stage.faults.writes().into_iter().filter(here).count();
     let mut before = writes();
@@ -251,7 +253,10 @@ fn any<'a>(fleets: &[&'a Fleet]) -> (&'a Fleet, &'a str) {
 
 /// Gives a node an image nothing had before.
 async fn edit(stage: &Stage, fleet: &Fleet, name: &str, number: usize) -> anyhow::Result<()> {
-    let image = format!("registry.example/seid:e{number}-{}", Uuid::new_v4().simple());
+    let image = format!(
+        "registry.example/seid:e{number}-{}",
+        Uuid::new_v4().simple()
+    );
     stage.edit(&fleet.namespace, name, &image).await
 }
 

@@ -133,7 +133,11 @@ fn new_pod(pod: &Pod) -> Option<NewPod> {
 
 fn fingerprint(pod: &Pod) -> Option<String> {
     let spec = pod.spec.as_ref()?;
-    let all = spec.init_containers.iter().flatten().chain(&spec.containers);
+    let all = spec
+        .init_containers
+        .iter()
+        .flatten()
+        .chain(&spec.containers);
     let mut variables = all.flat_map(|it| it.env.iter().flatten());
     variables.find(|it| it.name == FINGERPRINT)?.value.clone()
 }
@@ -147,7 +151,8 @@ fn status(pod: &Pod, now: &str) -> Value {
         containers.iter().map(one).collect()
     };
     let init = spec.and_then(|it| it.init_containers.as_deref());
-    let condition = |name: &str| json!({ "type": name, "status": "True", "lastTransitionTime": now });
+    let condition =
+        |name: &str| json!({ "type": name, "status": "True", "lastTransitionTime": now });
     let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(condition);
     let ip = address(&uid);
     json!({
@@ -185,7 +190,11 @@ fn container(container: &Container, once: bool, pod: &str, now: &str) -> Value {
 
 /// An address that is a pod's own, by its uid.
 fn address(uid: &str) -> String {
-    let digits: String = uid.chars().filter(char::is_ascii_hexdigit).take(6).collect();
+    let digits: String = uid
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .take(6)
+        .collect();
     let number = u32::from_str_radix(&digits, 16).unwrap_or_default();
     let [_, a, b, c] = number.to_be_bytes();
     format!("10.{a}.{b}.{c}")

@@ -188,7 +188,10 @@ fn submit(body: &[u8], name: &str, shared: &Shared) -> Response<Full<Bytes>> {
         Err(refusal) => return error(StatusCode::BAD_REQUEST, &refusal.to_string()),
     };
     let Some(id) = submission.id else {
-        return error(StatusCode::BAD_REQUEST, "a task of the operator's has an id");
+        return error(
+            StatusCode::BAD_REQUEST,
+            "a task of the operator's has an id",
+        );
     };
     let mut sidecars = shared.sidecars();
     let sidecar = sidecars.entry(name.to_owned()).or_default();

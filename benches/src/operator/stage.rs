@@ -55,7 +55,10 @@ const PLATFORM: &[(&str, &str)] = &[
     ("SEI_GATEWAY_NAMESPACE", "gateway"),
     ("SEI_GATEWAY_DOMAIN", "example.com"),
     ("SEI_SIDECAR_IMAGE", "registry.example/keelson-sidecar:1"),
-    ("SEI_KUBE_RBAC_PROXY_IMAGE", "registry.example/keelson-proxy:1"),
+    (
+        "SEI_KUBE_RBAC_PROXY_IMAGE",
+        "registry.example/keelson-proxy:1",
+    ),
     ("SEI_COSMOS_EXPORTER_IMAGE", "registry.example/exporter:1"),
     ("SEI_PROXY_RELOADS", "true"),
     ("POD_NAME", "operator"),
@@ -134,7 +137,9 @@ impl Stage {
             format!("--sidecar-address={}", self.sidecars.address).into(),
         ];
         let mut command = command(&words, &log)?;
-        command.env("KUBECONFIG", &kubeconfig).envs(PLATFORM.iter().copied());
+        command
+            .env("KUBECONFIG", &kubeconfig)
+            .envs(PLATFORM.iter().copied());
         Program::start("keelson-operator", &mut command, &log)
     }
 
@@ -170,12 +175,20 @@ impl Stage {
     }
 
     /// Gives one node another image.
-    pub(crate) async fn edit(&self, namespace: &str, name: &str, image: &str) -> anyhow::Result<()> {
+    pub(crate) async fn edit(
+        &self,
+        namespace: &str,
+        name: &str,
+        image: &str,
+    ) -> anyhow::Result<()> {
         let nodes = Api::<SeiNode>::namespaced(self.client.clone(), namespace);
         let patch = Patch::Merge(json!({ "spec": { "image": image } }));
         let edited = nodes.patch(name, &PatchParams::default(), &patch).await;
         let edited = edited.with_context(|| format!("the node {name} could not be edited"))?;
-        ensure!(edited.spec.image == image, "the node {name} has another image");
+        ensure!(
+            edited.spec.image == image,
+            "the node {name} has another image"
+        );
         Ok(())
     }
 

@@ -85,16 +85,25 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_verb_and_resource_and_neither_watches_nor_rights_are() {
-        let mut refused = call(Method::PATCH, "/apis/sei.io/v1alpha1/namespaces/a/seinodes/n/status");
+        let mut refused = call(
+            Method::PATCH,
+            "/apis/sei.io/v1alpha1/namespaces/a/seinodes/n/status",
+        );
         refused.code = Some(409);
         let calls = [
-            call(Method::PATCH, "/apis/sei.io/v1alpha1/namespaces/a/seinodes/n/status"),
+            call(
+                Method::PATCH,
+                "/apis/sei.io/v1alpha1/namespaces/a/seinodes/n/status",
+            ),
             refused,
             call(Method::GET, "/api/v1/namespaces/a/secrets/s"),
             call(Method::DELETE, "/api/v1/namespaces/a/pods/n-0"),
             call(Method::GET, "/api/v1/pods?watch=true"),
             call(Method::GET, "/version"),
-            call(Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
+            call(
+                Method::POST,
+                "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            ),
         ];
         let tally = Tally::of(&calls);
         assert_eq!((tally.requests(), tally.writes()), (4, 3));

@@ -145,9 +145,17 @@ fn growth_verdicts(fewer: &Scale, more: &Scale) -> Vec<Verdict> {
     let times = more.nodes as f64 / fewer.nodes as f64;
     let cpu = |it: &Scale| it.settled.each_minute(it.settled.cpu_s);
     let rows = [
-        ("memory", megabytes(fewer.settled.resident_bytes), megabytes(more.settled.resident_bytes)),
+        (
+            "memory",
+            megabytes(fewer.settled.resident_bytes),
+            megabytes(more.settled.resident_bytes),
+        ),
         ("processor time when settled", cpu(fewer), cpu(more)),
-        ("time of a restart", fewer.restart.last_s, more.restart.last_s),
+        (
+            "time of a restart",
+            fewer.restart.last_s,
+            more.restart.last_s,
+        ),
     ];
     let verdict = |(what, few, many): (&str, f64, f64)| {
         let grown = many / few;
@@ -258,7 +266,11 @@ mod tests {
         fewer.restart.last_s /= 2.0;
         only(
             &results,
-            &["20.0 × the memory", "20.0 × the processor", "20.0 × the time"],
+            &[
+                "20.0 × the memory",
+                "20.0 × the processor",
+                "20.0 × the time",
+            ],
         );
     }
 }

@@ -3,7 +3,8 @@
 //! A change wakes the node it belongs to: by the label every object of a node has, or, for what a node
 //! only uses (Secrets, imported claims, nodes found by a label), by an index of who uses it.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod uses;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::NamespaceResourceScope;
@@ -14,7 +15,6 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use keelson_api::SeiNode;
 use keelson_api::names::Label;
 use keelson_cluster::{Key, Mirror, Queue};
-use keelson_render::names;
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::{GroupVersionKind, PartialObjectMeta};
 use kube::runtime::watcher;
@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 use super::peers;
 use super::seen::{Claim, Ordered, Plain, SeenJob, SeenPod, Set};
 use super::sight::at;
+use uses::{Uses, secrets_of};
 
 /// What is known of all nodes.
 #[derive(Clone)]
@@ -88,17 +89,6 @@ impl Watched {
             }
         }
     }
-}
-
-/// Who uses what.
-#[derive(Default)]
-struct Uses {
-    /// Nodes by Secret.
-    secrets: BTreeMap<Key, BTreeSet<Key>>,
-    /// Nodes by imported claim.
-    claims: BTreeMap<Key, BTreeSet<Key>>,
-    /// Nodes that find peers by a label.
-    seekers: BTreeSet<Key>,
 }
 
 /// cert-manager's Certificate.
@@ -380,68 +370,4 @@ fn wake(queue: &Queue<Key>, namespace: &str, node: &str) {
             name: node.to_owned(),
         });
     }
-}
-
-impl Uses {
-    fn wake_users(&self, secret: &Key, queue: &Queue<Key>) {
-        for node in self.secrets.get(secret).into_iter().flatten() {
-            queue.add(node.clone());
-        }
-    }
-
-    fn note(&mut self, key: &Key, node: Option<&SeiNode>) {
-        let Some(node) = node else { return };
-        for secret in secrets_of(key, node) {
-            self.secrets.entry(secret).or_default().insert(key.clone());
-        }
-        if let Some(claim) = claim_of(key, node) {
-            self.claims.entry(claim).or_default().insert(key.clone());
-        }
-        if peers::labels(node).next().is_some() {
-            self.seekers.insert(key.clone());
-        }
-    }
-
-    fn forget(&mut self, key: &Key, node: Option<&SeiNode>) {
-        let Some(node) = node else { return };
-        for secret in secrets_of(key, node) {
-            take(&mut self.secrets, &secret, key);
-        }
-        if let Some(claim) = claim_of(key, node) {
-            take(&mut self.claims, &claim, key);
-        }
-        self.seekers.remove(key);
-    }
-}
-
-fn take(of: &mut BTreeMap<Key, BTreeSet<Key>>, used: &Key, by: &Key) {
-    if let Some(users) = of.get_mut(used) {
-        users.remove(by);
-        if users.is_empty() {
-            of.remove(used);
-        }
-    }
-}
-
-/// Every Secret a node uses: of its certificate, whether or not it asks for one, and of its keys.
-fn secrets_of(key: &Key, node: &SeiNode) -> BTreeSet<Key> {
-    let tls = node.spec.sidecar.as_ref().and_then(|it| it.tls.as_ref());
-    let named = tls.and_then(|tls| tls.secret_name.clone());
-    let keys = node.spec.validator.iter().flat_map(|it| it.key_secrets());
-    [names::certificate(&key.name)]
-        .into_iter()
-        .chain(named)
-        .chain(keys.map(|(_, secret)| secret.to_owned()))
-        .map(|name| Key {
-            namespace: key.namespace.clone(),
-            name,
-        })
-        .collect()
-}
-
-fn claim_of(key: &Key, node: &SeiNode) -> Option<Key> {
-    Some(Key {
-        namespace: key.namespace.clone(),
-        name: node.spec.imported_claim()?.to_owned(),
-    })
 }

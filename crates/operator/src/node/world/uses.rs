@@ -1,0 +1,84 @@
+//! Who uses what: Secrets, imported claims, and nodes that find peers by a label.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use keelson_api::SeiNode;
+use keelson_cluster::{Key, Queue};
+use keelson_render::names;
+
+use crate::node::peers;
+
+/// Who uses what.
+#[derive(Default)]
+pub(super) struct Uses {
+    /// Nodes by Secret.
+    pub(super) secrets: BTreeMap<Key, BTreeSet<Key>>,
+    /// Nodes by imported claim.
+    pub(super) claims: BTreeMap<Key, BTreeSet<Key>>,
+    /// Nodes that find peers by a label.
+    pub(super) seekers: BTreeSet<Key>,
+}
+
+impl Uses {
+    pub(super) fn wake_users(&self, secret: &Key, queue: &Queue<Key>) {
+        for node in self.secrets.get(secret).into_iter().flatten() {
+            queue.add(node.clone());
+        }
+    }
+
+    pub(super) fn note(&mut self, key: &Key, node: Option<&SeiNode>) {
+        let Some(node) = node else { return };
+        for secret in secrets_of(key, node) {
+            self.secrets.entry(secret).or_default().insert(key.clone());
+        }
+        if let Some(claim) = claim_of(key, node) {
+            self.claims.entry(claim).or_default().insert(key.clone());
+        }
+        if peers::labels(node).next().is_some() {
+            self.seekers.insert(key.clone());
+        }
+    }
+
+    pub(super) fn forget(&mut self, key: &Key, node: Option<&SeiNode>) {
+        let Some(node) = node else { return };
+        for secret in secrets_of(key, node) {
+            take(&mut self.secrets, &secret, key);
+        }
+        if let Some(claim) = claim_of(key, node) {
+            take(&mut self.claims, &claim, key);
+        }
+        self.seekers.remove(key);
+    }
+}
+
+fn take(of: &mut BTreeMap<Key, BTreeSet<Key>>, used: &Key, by: &Key) {
+    if let Some(users) = of.get_mut(used) {
+        users.remove(by);
+        if users.is_empty() {
+            of.remove(used);
+        }
+    }
+}
+
+/// Every Secret a node uses: of its certificate, whether or not it asks for one, and of its keys.
+pub(super) fn secrets_of(key: &Key, node: &SeiNode) -> BTreeSet<Key> {
+    let tls = node.spec.sidecar.as_ref().and_then(|it| it.tls.as_ref());
+    let named = tls.and_then(|tls| tls.secret_name.clone());
+    let keys = node.spec.validator.iter().flat_map(|it| it.key_secrets());
+    [names::certificate(&key.name)]
+        .into_iter()
+        .chain(named)
+        .chain(keys.map(|(_, secret)| secret.to_owned()))
+        .map(|name| Key {
+            namespace: key.namespace.clone(),
+            name,
+        })
+        .collect()
+}
+
+fn claim_of(key: &Key, node: &SeiNode) -> Option<Key> {
+    Some(Key {
+        namespace: key.namespace.clone(),
+        name: node.spec.imported_claim()?.to_owned(),
+    })
+}
