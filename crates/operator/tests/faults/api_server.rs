@@ -18,7 +18,7 @@ const OUTAGE: Duration = Duration::from_secs(2);
 
 /// How many calls an edit may take, failures and watches that are opened again included. Without a
 /// fault it takes some twenty.
-const CALLS: usize = 120;
+const CALLS: usize = 60;
 
 /// What goes wrong.
 #[derive(Clone, Debug)]
