@@ -8,13 +8,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use keelson_api::SeiNode;
+use keelson_api::names::Annotation;
 use keelson_api::node_status::CurrentSidecarTls;
 use keelson_cluster::{Calls, Key};
 use keelson_plan::{Stage, Start, Tls};
 use keelson_render::names;
 use keelson_tls::certificate::Fingerprint;
+use kube::ResourceExt;
+use serde_json::json;
 use tokio::time::Instant;
 
 use super::desired::Desired;
@@ -260,14 +263,51 @@ impl Eyes {
         let clear = desired.target.tls.is_none() || !pod.spoke_tls;
         sight.transport = match (&spoken, pins) {
             (Spoken::Plaintext, _) if clear => Some(Transport::Plaintext),
-            (Spoken::Tls(_), Some(pins)) => Some(Transport::Tls(pins)),
+            (Spoken::Tls(_), Some(pins)) if self.marked(key, desired, pod).await => {
+                Some(Transport::Tls(pins))
+            }
             _ => None,
         };
         if let Some(over) = &sight.transport {
             sight.approved = self.sidecars.health(&whom, over).await.ok();
+            // What was believed of a port that does not answer so is looked at again.
+            if sight.approved.is_none() {
+                self.handshakes().remove(key);
+            }
         }
         sight.spoken = spoken;
         sight.met = Some(pod.identity.uid.clone());
+    }
+
+    /// Sees to it that a pod which speaks TLS, as it shall, is marked: from then on it gets no token in
+    /// the clear, whoever made it and whatever it speaks later. One that cannot be marked gets none.
+    async fn marked(&self, key: &Key, desired: &Desired, pod: &SeenPod) -> bool {
+        if desired.target.tls.is_none() || pod.spoke_tls {
+            return true;
+        }
+        let patch = json!({ "metadata": {
+            // Another pod of this name is a conflict.
+            "uid": pod.identity.uid,
+            "annotations": { Annotation::SpokeTls.as_str(): jiff::Timestamp::now().to_string() },
+        }});
+        match self
+            .calls
+            .merge::<Pod>(&key.namespace, &pod.name, &patch)
+            .await
+        {
+            Ok(marked) => {
+                for pod in &marked {
+                    let version = pod.resource_version().unwrap_or_default();
+                    let pods = &self.world.pods;
+                    pods.note(Key::of(pod), &version, SeenPod::read(pod));
+                }
+                marked.is_some()
+            }
+            Err(error) => {
+                tracing::info!(node = %key, "the pod was not marked: {error}");
+                false
+            }
+        }
     }
 
     fn believed(&self, key: &Key, ground: &Ground) -> Option<Spoken> {

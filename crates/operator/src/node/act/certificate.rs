@@ -149,8 +149,10 @@ impl Act<'_> {
         let pod = self.pod_name(stage);
         let served = observe::speaks(self.node, self.desired, &self.sight, stage);
         let wanted = self.desired.target.tls.as_ref();
-        if served != Served::Unknown && !served.contradicts(wanted) {
-            return self.mark_spoken(stage).await;
+        let as_wanted = served != Served::Unknown && !served.contradicts(wanted);
+        // Without a way to call it the pod could not be marked as one that spoke TLS.
+        if as_wanted && self.sight.transport.is_some() {
+            return Ok(());
         }
         self.nudge(stage).await?;
         let why = match &self.sight.spoken {
@@ -159,18 +161,6 @@ impl Act<'_> {
             Spoken::Tls(peer) => format!("it serves the certificate {}", peer.leaf.fingerprint),
         };
         Err(Waiting::Proxy { pod, why }.into())
-    }
-
-    /// Notes on the pod that it spoke TLS: from now on it gets no token in the clear.
-    async fn mark_spoken(&self, stage: Stage) -> Done {
-        let Some(pod) = self.sight.pod_of(stage) else {
-            return Ok(());
-        };
-        if self.desired.target.tls.is_none() || pod.spoke_tls {
-            return Ok(());
-        }
-        self.annotate(&pod.name, &pod.identity.uid, Annotation::SpokeTls)
-            .await
     }
 
     /// Has the kubelet look at the pod now.
