@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Secret;
 use keelson_api::SeiNode;
 use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_render::Platform;
@@ -43,7 +44,12 @@ async fn renew(scene: &Scene) {
     patched.expect("a renewal");
 }
 
-async fn renewal_costs_nothing(name: &str, platform: Platform) {
+/// Deletes the Secret, which cert-manager then has issued anew.
+async fn lose(scene: &Scene) {
+    scene.delete::<Secret>("node-sidecar-tls").await;
+}
+
+async fn renewal_costs_nothing(name: &str, platform: Platform, renew: impl AsyncFn(&Scene)) {
     let scene = Stage::shared().await.scene(name).await;
     let _operator = Operator::start(&scene, platform).await;
     scene.issuer("x").await;
@@ -67,12 +73,17 @@ async fn renewal_costs_nothing(name: &str, platform: Platform) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_is_renewed_without_a_plan_or_another_pod() {
-    renewal_costs_nothing("renewed", platform()).await;
+    renewal_costs_nothing("renewed", platform(), renew).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_is_renewed_without_a_plan_or_another_pod_under_the_original_proxy() {
-    renewal_costs_nothing("renewed-original", original_proxy()).await;
+    renewal_costs_nothing("renewed-original", original_proxy(), renew).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_lost_is_issued_again_without_a_plan_or_another_pod() {
+    renewal_costs_nothing("lost", platform(), lose).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

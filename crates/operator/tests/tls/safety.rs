@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use keelson_api::SeiNode;
+use keelson_api::names::Annotation;
 use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_render::Platform;
 use keelson_testbed::Authority;
 use keelson_testbed::faults::{Fault as ApiFault, On, Verb};
 use keelson_wire::TaskType;
+use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
@@ -81,7 +83,7 @@ async fn tell_proxy(scene: &Scene, from: &str, to: &str) {
     let patch = Patch::Merge(json!({ "data": data }));
     let patched = maps.patch(name, &PatchParams::default(), &patch).await;
     patched.expect("an edit");
-    scene.touch("node-0").await;
+    // Nobody is nudged: once it is served, nothing of it is on its way any more.
     scene.until_serving("node", to).await;
 }
 
@@ -90,6 +92,31 @@ async fn a_pod_that_spoke_tls_gets_no_token_in_the_clear_whatever_it_speaks_and_
     let scene = Stage::shared().await.scene("downgrade").await;
     let _operator = Operator::start(&scene, platform()).await;
     running(&scene).await;
+    no_downgrade(&scene).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn neither_does_a_pod_that_came_without_a_plan() {
+    let scene = Stage::shared().await.scene("rescheduled").await;
+    let _operator = Operator::start(&scene, platform()).await;
+    running(&scene).await;
+    let born = scene.seen("node");
+    scene.delete::<Pod>("node-0").await;
+    let another = |seen: &Seen| seen.created.len() > born.created.len();
+    scene.until_seen("another pod", "node", another).await;
+    let spoke = |pod: &Pod| {
+        let other = pod.uid().is_some_and(|uid| !born.created.contains(&uid));
+        other
+            && pod
+                .annotations()
+                .contains_key(Annotation::SpokeTls.as_str())
+    };
+    scene.until_pod("a mark", "node-0", spoke).await;
+    scene.settled("node").await;
+    no_downgrade(&scene).await;
+}
+
+async fn no_downgrade(scene: &Scene) {
     let before = scene.seen("node");
     // The sidecar is at a task, and the operator asks after it again and again.
     scene.script("node", |script| {
@@ -99,7 +126,7 @@ async fn a_pod_that_spoke_tls_gets_no_token_in_the_clear_whatever_it_speaks_and_
     scene.edit("node", json!({ "overrides": overrides })).await;
     let submitted = |seen: &Seen| seen.types().contains(&TaskType::ConfigPatch);
     scene.until_seen("a task", "node", submitted).await;
-    tell_proxy(&scene, "required", "off").await;
+    tell_proxy(scene, "required", "off").await;
     // Whoever can write the status says that there was never TLS.
     let nothing = json!({ "status": { "currentSidecarTLS": null, "sidecarURL": null } });
     let nodes = scene.api::<SeiNode>();
@@ -116,7 +143,7 @@ async fn a_pod_that_spoke_tls_gets_no_token_in_the_clear_whatever_it_speaks_and_
     waits.await;
     let shown = scene.seen("node").shown;
     assert!(shown.iter().all(|it| !it.plaintext), "{shown:?}");
-    tell_proxy(&scene, "off", "required").await;
+    tell_proxy(scene, "off", "required").await;
 
     let node = scene.settled("node").await;
     let served = node.status.expect("a status").current_sidecar_tls;
@@ -192,7 +219,6 @@ async fn a_certificate_nobody_vouches_for_is_neither_trusted_nor_a_difference() 
     let pem = objects::identity(&other, "node", scene.namespace());
     let secret = objects::tls_secret("given", &pem, &other);
     scene.secret(&secret).await;
-    scene.touch("node-0").await;
     let loaded = |files: &Files| {
         let pair = files.pair.as_ref();
         pair.is_some_and(|pair| pair.certificate == pem.certificate.as_bytes())
