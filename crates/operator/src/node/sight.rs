@@ -296,7 +296,7 @@ impl Eyes {
             .await
         {
             Ok(marked) => {
-                for pod in &marked {
+                if let Some(pod) = &marked {
                     let version = pod.resource_version().unwrap_or_default();
                     let pods = &self.world.pods;
                     pods.note(Key::of(pod), &version, SeenPod::read(pod));
