@@ -92,39 +92,30 @@ impl Metrics {
 
     /// Puts everything on a page.
     pub fn register(&self, registry: &mut Registry) {
-        let mut of =
-            |name: &str, help: &str, metric: Box<dyn FnOnce(&mut Registry, &str, &str)>| {
-                metric(registry, name, help);
-            };
-        let transitions = self.transitions.clone();
-        of(
+        registry.register(
             "sei_controller_seinode_phase_transitions",
             "Changes of phase",
-            Box::new(move |registry, name, help| registry.register(name, help, transitions)),
+            self.transitions.clone(),
         );
-        let stays = self.stays.clone();
-        of(
+        registry.register(
             "sei_controller_seinode_phase_duration_seconds",
             "How long nodes were in a phase they left",
-            Box::new(move |registry, name, help| registry.register(name, help, stays)),
+            self.stays.clone(),
         );
-        let probes = self.probes.clone();
-        of(
+        registry.register(
             "sei_controller_seinode_sidecar_health_probes",
             "Looks at sidecars, by what they found",
-            Box::new(move |registry, name, help| registry.register(name, help, probes)),
+            self.probes.clone(),
         );
-        let plans = self.plans.clone();
-        of(
+        registry.register(
             "sei_controller_plan_duration_seconds",
             "How long plans took, by how they ended",
-            Box::new(move |registry, name, help| registry.register(name, help, plans)),
+            self.plans.clone(),
         );
-        let errors = self.errors.clone();
-        of(
+        registry.register(
             "sei_controller_reconcile_errors",
             "Looks at nodes that ended in an error",
-            Box::new(move |registry, name, help| registry.register(name, help, errors)),
+            self.errors.clone(),
         );
         registry.register_collector(Box::new(Present {
             world: self.world.clone(),

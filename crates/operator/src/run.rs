@@ -144,7 +144,8 @@ async fn operate(cli: Cli, settings: Settings) -> Result<(), String> {
         }
         return Ok(());
     }
-    match lead(client, lease, &standing, stop.cancelled(), work).await {
+    let led = Box::pin(lead(client, lease, &standing, stop.cancelled(), work));
+    match led.await {
         Ok(Led::Done(()) | Led::Stopped) => Ok(()),
         Ok(Led::Lost(why)) => Err(format!("the lease was lost, so this process ends: {why}")),
         Err(error) => Err(error.to_string()),

@@ -102,7 +102,9 @@ impl Controller {
             .await;
         self.world
             .queue
-            .work(WORKERS, |key| async move { self.reconcile(&key).await })
+            .work(WORKERS, |key| {
+                Box::pin(async move { self.reconcile(&key).await })
+            })
             .await;
     }
 
@@ -112,7 +114,7 @@ impl Controller {
             self.forget(key);
             return None;
         };
-        match Pass::new(self, key, &node).run().await {
+        match Box::pin(Pass::new(self, key, &node).run()).await {
             Ok(after) => {
                 self.trouble().remove(key);
                 Some(after)

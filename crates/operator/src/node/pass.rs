@@ -121,7 +121,7 @@ impl<'a> Pass<'a> {
             return Ok(self.controller.settled(self.key));
         }
         self.obey_retry(&known).await?;
-        self.work(known).await
+        Box::pin(self.work(known)).await
     }
 
     fn status(&self) -> &SeiNodeStatus {

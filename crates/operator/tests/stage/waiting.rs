@@ -112,9 +112,19 @@ impl Scene {
             + Sync
             + 'static,
     {
-        let waiting = await_condition(self.api::<K>(), name, |it: Option<&K>| holds(it));
+        // A server that has just been given a type may not be ready to watch it.
+        let waiting = async {
+            loop {
+                let holds = |it: Option<&K>| holds(it);
+                let watched = Box::pin(await_condition(self.api::<K>(), name, holds));
+                if let Ok(found) = watched.await {
+                    break found;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        };
         match timeout(DEADLINE, waiting).await {
-            Ok(found) => found.expect("a watch"),
+            Ok(found) => found,
             Err(_) => {
                 let mut last = self.api::<K>().get_opt(name).await.expect("an answer");
                 if let Some(last) = &mut last {

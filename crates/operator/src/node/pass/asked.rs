@@ -27,12 +27,12 @@ impl Pass<'_> {
         let desired = Desired::of(&self.node, &self.controller.settings, Vec::new(), None);
         if let Ok(desired) = desired {
             let eyes = &self.controller.eyes;
-            let mut known = Known {
+            let known = Known {
                 sight: eyes.look(self.key, &self.node, &desired).await,
                 desired,
             };
             let uid = self.uid();
-            self.hands(&mut known, &uid).settle_claim().await?;
+            self.hands(&known, &uid).settle_claim().await?;
         }
         if self.node.spec.retains_volume() {
             self.say(
