@@ -65,7 +65,7 @@ fn converged(out: &mut String, results: &Results) {
 
 fn row(out: &mut String, title: &str, it: &Converged) {
     let cells = [
-        format!("{:.1} s", it.running_s),
+        page::or_dash(it.running_s.map(|seconds| format!("{seconds:.1} s"))),
         format!("{:.1} s", it.done_s),
         format!("{:.1} s", it.cpu_s),
         format!("{:.1} MB", megabytes(it.resident_bytes)),
@@ -171,7 +171,7 @@ fn hanging(out: &mut String, results: &Results) {
     let it = &results.hanging;
     let _ = write!(
         out,
-        "## Beside a sidecar that hangs\n\n{} nodes are Running after {:.1} s; beside one that was made first and whose sidecar takes requests and answers none, after {:.1} s. Of the original's none was Running after 300 s.\n\n",
+        "## Beside a sidecar that hangs\n\n{} nodes are Running and done after {:.1} s; beside one that was made first and whose sidecar takes requests and answers none, after {:.1} s. Of the original's none was Running after 300 s.\n\n",
         it.nodes, it.alone_s, it.beside_s
     );
 }

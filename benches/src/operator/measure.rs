@@ -57,10 +57,8 @@ pub(crate) async fn created(
     fleet: &Fleet,
 ) -> anyhow::Result<Converged> {
     stage.namespace(&fleet.namespace).await?;
-    converged(stage, operator, fleet, FIRST_IMAGE, async {
-        stage.make(&fleet.namespace, &fleet.names).await
-    })
-    .await
+    let making = stage.make(&fleet.namespace, &fleet.names);
+    converged(stage, operator, fleet, FIRST_IMAGE, making).await
 }
 
 /// Gives all nodes another image at once and waits until none has anything left to do.
@@ -70,10 +68,13 @@ pub(crate) async fn edited(
     fleet: &Fleet,
 ) -> anyhow::Result<Converged> {
     let image = "registry.example/seid:v6.1.0";
-    converged(stage, operator, fleet, image, async {
-        stage.edit_all(&fleet.namespace, &fleet.names, image).await
+    let editing = stage.edit_all(&fleet.namespace, &fleet.names, image);
+    let edited = converged(stage, operator, fleet, image, editing).await?;
+    // They are Running all the time.
+    Ok(Converged {
+        running_s: None,
+        ..edited
     })
-    .await
 }
 
 async fn converged(
@@ -105,19 +106,18 @@ async fn converged(
     let cpu_s = (operator.cpu_time()? - cpu).as_secs_f64();
     quiet(stage, &[fleet]).await?;
     let traffic = stage.sidecars.traffic().since(traffic);
-    tell(&format!(
-        "{nodes} nodes: Running after {running_s:.1} s, done after {done_s:.1} s, {cpu_s:.1} s of processor time"
-    ));
-    Ok(Converged {
+    let converged = Converged {
         nodes,
-        running_s,
+        running_s: Some(running_s),
         done_s,
         cpu_s,
         resident_bytes: operator.resident()?,
         calls: Tally::of(&stage.faults.calls()),
         sidecar_requests: traffic.requests,
         sidecar_connections: traffic.connections,
-    })
+    };
+    tell(&converged.line());
+    Ok(converged)
 }
 
 /// Waits until nothing was written for a while: events come a little after what they tell of.
@@ -280,13 +280,13 @@ async fn first_write(stage: &Stage, fleet: &Fleet, name: &str) -> anyhow::Result
 pub(crate) async fn hanging(stage: &Stage, nodes: usize) -> anyhow::Result<Hanging> {
     let operator = stage.operator().await?;
     let alone = Fleet::new("alone", nodes);
-    let alone_s = created(stage, &operator, &alone).await?.running_s;
+    let alone_s = created(stage, &operator, &alone).await?.done_s;
     let beside = Fleet::new("beside", nodes);
     stage.namespace("hanging").await?;
     stage.sidecars.hang("hanging", "hanging");
     stage.make("hanging", &["hanging".to_owned()]).await?;
     stage.sidecars.held().await?;
-    let beside_s = created(stage, &operator, &beside).await?.running_s;
+    let beside_s = created(stage, &operator, &beside).await?.done_s;
     Ok(Hanging {
         nodes,
         alone_s,

@@ -188,14 +188,69 @@ fn container(container: &Container, once: bool, pod: &str, now: &str) -> Value {
     })
 }
 
-/// An address that is a pod's own, by its uid.
+/// An address that is a pod's own, by its uid. It is of the family the Services are not of: the
+/// endpoints of a pod on no machine are refused by the API server, and tried again and again.
 fn address(uid: &str) -> String {
     let digits: String = uid
         .chars()
         .filter(char::is_ascii_hexdigit)
-        .take(6)
+        .take(8)
         .collect();
     let number = u32::from_str_radix(&digits, 16).unwrap_or_default();
-    let [_, a, b, c] = number.to_be_bytes();
-    format!("10.{a}.{b}.{c}")
+    format!("fd00::{:x}:{:x}", number >> 16, number & 0xffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(status: Value) -> Pod {
+        let pod = json!({
+            "metadata": { "name": "n-0", "uid": "0aff0100-1", "labels": { "sei.io/node": "n" } },
+            "spec": {
+                "initContainers": [
+                    { "name": "once", "image": "a" },
+                    {
+                        "name": "stays", "image": "b", "restartPolicy": "Always",
+                        "env": [{ "name": FINGERPRINT, "value": "f" }],
+                    },
+                ],
+                "containers": [{ "name": "main", "image": "c" }],
+            },
+            "status": status,
+        });
+        serde_json::from_value(pod).expect("a pod")
+    }
+
+    #[test]
+    fn a_new_pod_runs_at_once_with_all_its_containers() {
+        let new = new_pod(&pod(json!({ "phase": "Pending" }))).expect("something to do");
+        assert_eq!((new.node.as_str(), new.fingerprint.as_str()), ("n", "f"));
+        let status = &new.status;
+        assert_eq!(status["phase"], "Running");
+        assert_eq!(status["podIP"], "fd00::aff:100");
+        let [once, stays] = [0, 1].map(|place| &status["initContainerStatuses"][place]["state"]);
+        assert!(once.get("terminated").is_some(), "{once}");
+        assert!(stays.get("running").is_some(), "{stays}");
+        let main = &status["containerStatuses"][0];
+        assert!(main["state"].get("running").is_some(), "{main}");
+        assert_eq!(main["image"], "c");
+        let ready = status["conditions"].as_array().expect("conditions");
+        let holds = |it: &&Value| it["type"] == "Ready" && it["status"] == "True";
+        assert_eq!(ready.iter().filter(holds).count(), 1);
+    }
+
+    #[test]
+    fn a_pod_that_runs_is_left_alone() {
+        assert!(new_pod(&pod(json!({ "phase": "Running" }))).is_none());
+    }
+
+    #[test]
+    fn a_pod_that_goes_is_left_alone() {
+        let mut going = pod(json!({ "phase": "Pending" }));
+        let now = jiff::Timestamp::now();
+        going.metadata.deletion_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now));
+        assert!(new_pod(&going).is_none());
+    }
 }

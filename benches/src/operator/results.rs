@@ -22,8 +22,8 @@ pub(crate) struct Results {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Converged {
     pub(crate) nodes: usize,
-    /// Seconds until all were Running, from the first request on.
-    pub(crate) running_s: f64,
+    /// Seconds until all were Running, from the first request on; nothing where they were before.
+    pub(crate) running_s: Option<f64>,
     /// Seconds until none had anything left to do.
     pub(crate) done_s: f64,
     /// Seconds of processor time of the operator.
@@ -36,6 +36,26 @@ pub(crate) struct Converged {
 }
 
 impl Converged {
+    /// All of it in a line, for the person who waits.
+    pub(crate) fn line(&self) -> String {
+        let kinds = self.calls.kinds.iter();
+        let kinds: Vec<_> = kinds
+            .map(|it| format!("{} {} {:.2}", it.verb, it.resource, self.each(it.count)))
+            .collect();
+        let running = self
+            .running_s
+            .map(|it| format!("Running after {it:.1} s, "));
+        format!(
+            "{} nodes: {}done after {:.1} s, {:.1} s of processor time, {:.1} calls of each sidecar; for each node {}",
+            self.nodes,
+            running.unwrap_or_default(),
+            self.done_s,
+            self.cpu_s,
+            self.each(self.sidecar_requests),
+            kinds.join(", ")
+        )
+    }
+
     /// So many for each node.
     pub(crate) fn each(&self, count: u64) -> f64 {
         count as f64 / self.nodes as f64
@@ -100,7 +120,7 @@ pub(crate) struct Restart {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Hanging {
     pub(crate) nodes: usize,
-    /// Seconds until all were Running, with no such node.
+    /// Seconds until all were Running and done, with no such node.
     pub(crate) alone_s: f64,
     /// The same, with one that was there first.
     pub(crate) beside_s: f64,
@@ -121,7 +141,7 @@ pub(crate) mod tests {
         };
         Converged {
             nodes: 1000,
-            running_s: 40.0,
+            running_s: Some(40.0),
             done_s: 50.0,
             cpu_s: 9.0,
             resident_bytes: 30_000_000,
@@ -183,7 +203,10 @@ pub(crate) mod tests {
                 beside_s: 10.0,
             },
             created: converged(9000, 0),
-            edited: converged(5000, 1000),
+            edited: Converged {
+                running_s: None,
+                ..converged(5000, 1000)
+            },
             added: None,
             scales: vec![scale(1000), scale(10_000)],
         }

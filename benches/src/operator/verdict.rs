@@ -79,7 +79,7 @@ fn reads_verdict(it: &Converged) -> Verdict {
 
 fn hanging_verdict(it: &Hanging) -> Verdict {
     let said = format!(
-        "{} nodes are Running after {:.1} s beside a sidecar that hangs, after {:.1} s without it",
+        "{} nodes are Running and done after {:.1} s beside a sidecar that hangs, after {:.1} s without it",
         it.nodes, it.beside_s, it.alone_s
     );
     promise(it.beside_s <= it.alone_s * NOISE + 1.0, said)
