@@ -18,7 +18,7 @@ use crate::guard::Guard;
 use crate::stage::Scene;
 
 /// How long a crowd may take: a busy machine of two cores has some sixty nodes to look after.
-const PATIENCE: Duration = Duration::from_secs(100);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 type Known = BTreeMap<String, SeiNode>;
 

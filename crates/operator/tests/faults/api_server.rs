@@ -13,7 +13,7 @@ use crate::stage::objects::tls_by_issuer;
 use crate::stage::{Scene, Stage, platform};
 use crate::toll::Toll;
 
-/// How long a connection is out of order. Nothing tells that a caller noticed.
+/// How long something is out of order. Nothing tells that a caller who waits has noticed.
 const OUTAGE: Duration = Duration::from_secs(2);
 
 /// How many calls an edit may take, failures and watches that are opened again included. Without a
@@ -49,7 +49,9 @@ impl Trouble {
             Self::Calls(fault) => faults.inject(fault.clone(), On::every()),
             Self::Writes(fault) => faults.inject(fault.clone(), On::writes()),
         };
-        rule.hit(2).await.expect("two calls that fail");
+        rule.hit(1).await.expect("a call that fails");
+        // Whoever asks again at once asks often.
+        outage(rule).await;
     }
 }
 
