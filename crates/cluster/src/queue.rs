@@ -1,7 +1,7 @@
 //! What to look at next: many looks at once, each key by one of them, none forgotten.
 //!
-//! Keys come in when something happened (`add`) or when it is time (`add_after`); [`Queue::work`]
-//! looks at them. Which key waits, is due or is being looked at is decided in [`schedule`]; here are
+//! Keys come in when something happened (`add`, or `add_first` where somebody waits) or when it is
+//! time (`add_after`); [`Queue::work`] looks at them. Which key waits, is due or is being looked at is decided in [`schedule`]; here are
 //! the clock and the waiting. What a look does, and how long an error is waited for, is the
 //! controller's.
 
@@ -56,6 +56,12 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     /// looked at now.
     pub fn add(&self, key: K) {
         self.schedule().add(key);
+        self.inner.changed.notify_one();
+    }
+
+    /// The same, before all keys that were merely added: somebody waits for this one.
+    pub fn add_first(&self, key: K) {
+        self.schedule().add_first(key);
         self.inner.changed.notify_one();
     }
 

@@ -10,20 +10,31 @@ use tokio::time::Instant;
 /// The keys and where each of them is.
 #[derive(Debug)]
 pub(super) struct Schedule<K> {
-    /// In the order they became ready; each once.
+    /// In the order they became ready. Who is not among `is_ready` was taken from the other one.
     ready: VecDeque<K>,
+    /// Those to take before all of these.
+    first: VecDeque<K>,
     is_ready: HashSet<K>,
     /// Being looked at, and whether to look once more afterwards.
-    working: HashMap<K, bool>,
+    working: HashMap<K, Again>,
     /// The earliest time asked for, for each key that has one; and the same by time.
     due: HashMap<K, Instant>,
     by_time: BTreeSet<(Instant, K)>,
+}
+
+/// Whether to look at a key once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Again {
+    No,
+    Last,
+    First,
 }
 
 impl<K> Default for Schedule<K> {
     fn default() -> Self {
         Self {
             ready: VecDeque::new(),
+            first: VecDeque::new(),
             is_ready: HashSet::new(),
             working: HashMap::new(),
             due: HashMap::new(),
@@ -35,9 +46,19 @@ impl<K> Default for Schedule<K> {
 impl<K: Clone + Eq + Hash + Ord> Schedule<K> {
     pub(super) fn add(&mut self, key: K) {
         if let Some(again) = self.working.get_mut(&key) {
-            *again = true;
+            *again = (*again).max(Again::Last);
         } else if self.is_ready.insert(key.clone()) {
             self.ready.push_back(key);
+        }
+    }
+
+    /// The same, before all that were merely added.
+    pub(super) fn add_first(&mut self, key: K) {
+        if let Some(again) = self.working.get_mut(&key) {
+            *again = Again::First;
+        } else {
+            self.is_ready.insert(key.clone());
+            self.first.push_back(key);
         }
     }
 
@@ -67,20 +88,26 @@ impl<K: Clone + Eq + Hash + Ord> Schedule<K> {
     /// The next key to look at, if one is ready.
     pub(super) fn take(&mut self, now: Instant) -> Option<K> {
         self.ripen(now);
-        let key = self.ready.pop_front()?;
-        self.is_ready.remove(&key);
-        self.working.insert(key.clone(), false);
-        Some(key)
+        loop {
+            let next = self.first.pop_front();
+            let key = next.or_else(|| self.ready.pop_front())?;
+            if self.is_ready.remove(&key) {
+                self.working.insert(key.clone(), Again::No);
+                return Some(key);
+            }
+        }
     }
 
     /// A look has ended, and wants another at this time.
     pub(super) fn done(&mut self, key: K, again_at: Option<Instant>, now: Instant) {
-        let again = self.working.remove(&key).unwrap_or(false);
+        let again = self.working.remove(&key).unwrap_or(Again::No);
         if let Some(at) = again_at {
             self.add_at(key.clone(), at, now);
         }
-        if again {
-            self.add(key);
+        match again {
+            Again::No => {}
+            Again::Last => self.add(key),
+            Again::First => self.add_first(key),
         }
     }
 
@@ -90,7 +117,7 @@ impl<K: Clone + Eq + Hash + Ord> Schedule<K> {
 
     pub(super) fn ready(&mut self, now: Instant) -> usize {
         self.ripen(now);
-        self.ready.len()
+        self.is_ready.len()
     }
 
     pub(super) fn waiting(&mut self, now: Instant) -> usize {

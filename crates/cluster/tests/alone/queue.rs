@@ -47,6 +47,37 @@ async fn a_key_added_twice_is_looked_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_somebody_waits_for_is_looked_at_before_all_others_and_once() {
+    let queue = Queue::new();
+    for key in ["a", "b", "c"] {
+        queue.add(key);
+    }
+    queue.add_first("c");
+    queue.add_first("d");
+    queue.add("d");
+    assert_eq!(queue.len(), 4);
+    let seen = looks(&queue, 1, 60, |_| None, 1).await;
+    assert_eq!(seen, [("c", 0), ("d", 1), ("a", 2), ("b", 3)]);
+    assert!(queue.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_waits_for_while_it_is_looked_at_is_looked_at_next() {
+    let queue = Queue::new();
+    for key in ["a", "b", "c"] {
+        queue.add(key);
+    }
+    let other = queue.clone();
+    let add = async move {
+        sleep(Duration::from_millis(500)).await;
+        other.add_first("a");
+        other.add("a");
+    };
+    let (seen, ()) = tokio::join!(looks(&queue, 1, 60, |_| None, 1), add);
+    assert_eq!(seen, [("a", 0), ("a", 1), ("b", 2), ("c", 3)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn workers_look_at_different_keys_at_the_same_time() {
     let queue = Queue::new();
     for key in ["a", "b", "c"] {
@@ -128,11 +159,19 @@ struct Addition {
     at: u64,
     key: u8,
     after: Option<u64>,
+    /// Before all others, where it is for now.
+    first: bool,
 }
 
 fn additions() -> impl Strategy<Value = Vec<Addition>> {
-    let one = (0..100_u64, 0..4_u8, proptest::option::of(0..50_u64));
-    let one = one.prop_map(|(at, key, after)| Addition { at, key, after });
+    let after = proptest::option::of(0..50_u64);
+    let one = (0..100_u64, 0..4_u8, after, any::<bool>());
+    let one = one.prop_map(|(at, key, after, first)| Addition {
+        at,
+        key,
+        after,
+        first,
+    });
     proptest::collection::vec(one, 1..40)
 }
 
@@ -151,6 +190,7 @@ async fn history(
         for it in additions {
             sleep_until(start + seconds(it.at)).await;
             match it.after {
+                None if it.first => queue.add_first(it.key),
                 None => queue.add(it.key),
                 Some(after) => queue.add_after(it.key, seconds(after)),
             }

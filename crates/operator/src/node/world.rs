@@ -304,7 +304,10 @@ impl World {
             })
         };
         if asked(before) != asked(after) {
-            self.queue.add(key.clone());
+            match after.is_some_and(is_awaited) {
+                true => self.queue.add_first(key.clone()),
+                false => self.queue.add(key.clone()),
+            }
         }
     }
 
@@ -361,6 +364,15 @@ impl Default for World {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Whether somebody waits for this node: it was looked after before, and was edited or deleted since.
+/// After a restart thousands are looked at that were not.
+fn is_awaited(node: &SeiNode) -> bool {
+    let status = node.status.as_ref();
+    let observed = status.and_then(|it| it.observed_generation);
+    let edited = observed.is_some() && observed != node.metadata.generation;
+    edited || node.metadata.deletion_timestamp.is_some()
 }
 
 fn wake(queue: &Queue<Key>, namespace: &str, node: &str) {
