@@ -1,9 +1,9 @@
 //! What to look at next: many looks at once, each key by one of them, none forgotten.
 //!
 //! Keys come in when something happened (`add`, or `add_first` where somebody waits) or when it is
-//! time (`add_after`); [`Queue::work`] looks at them. Which key waits, is due or is being looked at is decided in [`schedule`]; here are
-//! the clock and the waiting. What a look does, and how long an error is waited for, is the
-//! controller's.
+//! time (`add_after`); [`Queue::work`] looks at them. Which key waits, is due or is being looked at is
+//! decided in [`schedule`]; here are the clock and the waiting. What a look does, and how long an error
+//! is waited for, is the controller's.
 
 mod schedule;
 
