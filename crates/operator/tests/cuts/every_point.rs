@@ -130,7 +130,6 @@ async fn run(
     let name = name.to_owned();
     guard.aim(&name, None);
     let before = Toll::of(&scene.seen(&name));
-    let violated = scene.violations().len();
     kind.begin(scene, &name).await;
     let over = |node: &_| is_settled(node) && kind.is_over(scene, &name);
     crowd
