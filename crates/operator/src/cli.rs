@@ -12,11 +12,11 @@ use clap::{ArgAction, Parser, ValueEnum};
 #[derive(Clone, Debug, Parser)]
 #[command(name = "keelson-operator", version)]
 pub struct Cli {
-    /// Where metrics are served, as [host]:port; 0 serves none.
+    /// Where metrics are served, as host:port or :port; 0 serves none.
     #[arg(long, default_value = ":8080")]
     pub metrics_bind_address: String,
 
-    /// Where /healthz and /readyz are served, as [host]:port; 0 serves none.
+    /// Where /healthz and /readyz are served, as host:port or :port; 0 serves none.
     #[arg(long, default_value = ":8081")]
     pub health_probe_bind_address: String,
 
