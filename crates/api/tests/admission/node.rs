@@ -159,10 +159,11 @@ fn basics() -> Vec<Row> {
             full(),
             with(full(), "image", json!("seid:2")),
         ),
-        t.allows(
+        t.forbids(
             "another chain",
             full(),
             with(full(), "chainId", json!("pacific-1")),
+            "The chain of a node cannot be changed, because the data volume holds that chain's blocks: create a new SeiNode for the other chain.",
         ),
     ]
 }
