@@ -156,10 +156,7 @@ impl Calls {
         name: &str,
         patch: &Value,
     ) -> Result<Option<K>, Error> {
-        let api = self.api::<K>(namespace);
-        let (how, patch) = (self.plain(), Patch::Merge(patch));
-        let call = async { unless_gone(api.patch(name, &how, &patch).await) };
-        within(doing::<K>("patching", namespace, name), DEADLINE, call).await
+        self.patch(namespace, name, Patch::Merge(patch)).await
     }
 
     /// A strategic merge patch, which changes single entries of a list by their names; none where the
@@ -170,8 +167,16 @@ impl Calls {
         name: &str,
         patch: &Value,
     ) -> Result<Option<K>, Error> {
-        let api = self.api::<K>(namespace);
-        let (how, patch) = (self.plain(), Patch::Strategic(patch));
+        self.patch(namespace, name, Patch::Strategic(patch)).await
+    }
+
+    async fn patch<K: Object>(
+        &self,
+        namespace: &str,
+        name: &str,
+        patch: Patch<&Value>,
+    ) -> Result<Option<K>, Error> {
+        let (api, how) = (self.api::<K>(namespace), self.plain());
         let call = async { unless_gone(api.patch(name, &how, &patch).await) };
         within(doing::<K>("patching", namespace, name), DEADLINE, call).await
     }

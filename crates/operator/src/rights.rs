@@ -80,6 +80,8 @@ pub struct Ask {
     pub role: &'static str,
     /// API group; empty for the core.
     pub group: &'static str,
+    /// Resource, with its subresource after a slash.
+    pub path: &'static str,
     /// Resource, without its subresource.
     pub resource: &'static str,
     /// Subresource.
@@ -115,6 +117,7 @@ pub fn of(role: &Role, namespace: &str) -> Vec<Ask> {
         Ask {
             role: role.name,
             group: right.group,
+            path: right.resource,
             resource: parts.map_or(right.resource, |(resource, _)| resource),
             subresource: parts.map(|(_, subresource)| subresource),
             verb,
@@ -158,29 +161,14 @@ impl Ask {
     }
 }
 
-/// Everything the operator needs, as the questions its readiness asks.
-pub fn rules(namespace: &str) -> Vec<keelson_cluster::Rule> {
-    let rules = |role: &'static Role| {
-        let namespace = (role.reach == Reach::Own).then(|| namespace.to_owned());
-        let of = move |right: &'static Right, name: Option<&str>| {
-            let (namespace, name) = (namespace.clone(), name.map(str::to_owned));
-            let verbs = right.verbs.iter();
-            verbs.map(move |verb| keelson_cluster::Rule {
-                group: right.group,
-                resource: right.resource,
-                verb,
-                name: name.clone(),
-                namespace: namespace.clone(),
-            })
-        };
-        role.rights.iter().flat_map(move |right| match right.names {
-            [] => of(right, None).collect::<Vec<_>>(),
-            names => names
-                .iter()
-                .flat_map(|name| of(right, Some(name)))
-                .collect(),
-        })
+/// The same as the questions readiness asks.
+pub fn rules(namespace: &str, client: &Account) -> Vec<keelson_cluster::Rule> {
+    let rule = |ask: Ask| keelson_cluster::Rule {
+        group: ask.group,
+        resource: ask.path,
+        verb: ask.verb,
+        name: ask.name,
+        namespace: ask.namespace,
     };
-    const ROLES: &[Role] = &NEEDED;
-    ROLES.iter().flat_map(rules).collect()
+    asks(namespace, client).into_iter().map(rule).collect()
 }

@@ -221,7 +221,7 @@ fn watch_rights(
         Err(_) => Ok(()),
     });
     let (client, stop) = (client.clone(), stop.clone());
-    let rules = rights::rules(&settings.namespace);
+    let rules = rights::rules(&settings.namespace, &settings.sidecar_client);
     tokio::spawn(async move {
         while !stop.is_cancelled() {
             let (found, again) = match keelson_cluster::missing(client.clone(), &rules).await {
