@@ -1,11 +1,18 @@
 //! What is known is old: watches lag and somebody else wrote in between. No pod goes twice.
 
+use futures::FutureExt;
 use keelson_api::SeiNode;
+use keelson_api::node_condition::{NodeCondition, NodeReason};
+use keelson_operator::node::points::{Point, Points};
+use keelson_plan::Task;
 use keelson_testbed::faults::{Fault, On, Pause, Rule, Verb};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
+use std::future::pending;
+use std::sync::Arc;
+use tokio::sync::Notify;
 
-use crate::operator::Operator;
+use crate::operator::{Operator, settings};
 use crate::stage::{Scene, Stage, platform};
 
 /// From now on nothing new is heard of objects of this kind.
@@ -31,7 +38,10 @@ async fn a_pod_is_not_deleted_for_its_predecessor_that_is_still_known() {
     let scene = Stage::shared().await.scene("stale-pods").await;
     let _operator = Operator::start(&scene, platform()).await;
     scene.full_node("node", json!({})).await;
-    scene.settled("node").await;
+    // The pod does not change any more, and the operator knows it as it is.
+    scene
+        .until_condition("node", NodeCondition::Ready, true, NodeReason::NodeReady)
+        .await;
     let deaf = deafen(&scene, "pods").await;
     scene.faults().forget();
     let edit = json!({ "image": "registry.example/seid:v6.1.0" });
@@ -92,6 +102,65 @@ async fn a_status_somebody_else_changed_is_not_overwritten_and_no_pod_goes_twice
     let node = scene.settled("node").await;
     let annotations = node.metadata.annotations.unwrap_or_default();
     assert_eq!(annotations.get("test/nudge").map(String::as_str), Some("1"));
+    assert_eq!(scene.seen("node").deleted.len(), 1);
+    assert_eq!(scene.violations(), Vec::<String>::new());
+}
+
+/// Has another operator write the template, say that it did, and get no further.
+async fn another_writes_the_template(scene: &Scene) {
+    let written = Arc::new(Notify::new());
+    let bell = Arc::clone(&written);
+    let points = Points::guarded(move |_, point| match point {
+        Point::AfterStep(step) if step.task == Task::ApplyStatefulSet => {
+            bell.notify_one();
+            pending().boxed()
+        }
+        _ => async {}.boxed(),
+    });
+    let settings = settings(platform(), scene.namespace());
+    let another = Operator::with(scene, scene.client(), settings, points).await;
+    let edit = json!({ "image": "registry.example/seid:v6.1.0" });
+    scene.edit("node", edit).await;
+    written.notified().await;
+    drop(another);
+    let mut node = scene.raw_node("node").await;
+    let tasks = node["status"]["plan"]["tasks"].as_array_mut();
+    for task in tasks.expect("tasks") {
+        task["status"] = json!("Complete");
+        if task["type"] == "apply-statefulset" {
+            break;
+        }
+    }
+    let plan = json!({ "status": { "plan": node["status"]["plan"] } });
+    let nodes = scene.api::<SeiNode>();
+    let (params, patch) = (PatchParams::default(), Patch::Merge(plan));
+    let said = nodes.patch_status("node", &params, &patch).await;
+    said.expect("a plan whose template is written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_is_not_deleted_before_the_template_of_its_successor_is_known() {
+    let scene = Stage::shared().await.scene("stale-sets").await;
+    let _operator = Operator::start(&scene, platform()).await;
+    scene.full_node("node", json!({})).await;
+    scene.settled("node").await;
+    let deaf_to_sets = deafen(&scene, "statefulsets").await;
+    let deaf_to_nodes = deafen(&scene, "seinodes").await;
+    another_writes_the_template(&scene).await;
+    deaf_to_nodes.clear();
+    scene
+        .until_status("a wait for the template", "node", |_, status| {
+            let mut tasks = status.plan.iter().flat_map(|plan| &plan.tasks);
+            tasks.any(|task| {
+                task.waiting_on
+                    .as_deref()
+                    .is_some_and(|it| it.contains("template"))
+            })
+        })
+        .await;
+    assert_eq!(scene.seen("node").deleted.len(), 0);
+    deaf_to_sets.clear();
+    scene.settled("node").await;
     assert_eq!(scene.seen("node").deleted.len(), 1);
     assert_eq!(scene.violations(), Vec::<String>::new());
 }

@@ -109,9 +109,11 @@ impl Act<'_> {
         }
     }
 
-    /// The revision of the template as it is now, once its controller has seen it.
+    /// The revision of the template that is asked for, once its controller has seen it. The template
+    /// may have been written by another operator, of which this one's watch does not know yet.
     fn current_revision(&self) -> Result<String, Problem> {
         let set = self.sight.set.as_ref();
+        let set = set.filter(|set| set.made == self.desired.demand.made);
         let revision = set.and_then(|set| set.revision.clone());
         revision.ok_or_else(|| {
             Waiting::Template {
