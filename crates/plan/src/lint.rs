@@ -24,7 +24,7 @@ pub fn lint(plan: &Plan, have: &Observed) -> Vec<String> {
         (Some(first), Some(second)) => first < second,
         (_, second) => second.is_none(),
     };
-    let rolls = plan.causes.iter().any(|cause| cause.rolls());
+    let rolls = plan.rolls();
     let replaced = have
         .running
         .as_ref()

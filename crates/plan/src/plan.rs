@@ -111,7 +111,23 @@ impl Plan {
     /// Whether `replace-pod` has to replace this pod: a cause of the plan rolls, and the pod differs
     /// by something that does.
     pub fn replaces(&self, pod: &Pod) -> bool {
-        pod.rolls_to(&self.target.pod) && self.causes.iter().any(|cause| cause.rolls())
+        pod.rolls_to(&self.target.pod) && self.rolls()
+    }
+
+    /// Whether a cause of the plan rolls.
+    pub fn rolls(&self) -> bool {
+        self.causes.iter().any(|cause| cause.rolls())
+    }
+
+    /// Whether this pod is as good as gone: it is replaced, and nothing stands before that which
+    /// may take its time.
+    pub fn is_about_to_replace(&self, pod: &Pod) -> bool {
+        let open = self.entries.iter();
+        let mut before = open
+            .filter(|entry| entry.progress == Progress::Open)
+            .map(|entry| entry.step.task)
+            .take_while(|task| *task != Task::ReplacePod);
+        self.replaces(pod) && before.all(Task::is_written_at_once)
     }
 
     /// Whether `patch-pod-images` has to change this pod: it is of other images, and stays.

@@ -209,6 +209,19 @@ impl Task {
         )
     }
 
+    /// Whether the task is a look and a write, and waits for nobody.
+    pub const fn is_written_at_once(self) -> bool {
+        matches!(
+            self,
+            Self::EnsureVolume
+                | Self::OrderCertificate
+                | Self::ApplyProxyConfig
+                | Self::ApplyNetworkPolicy
+                | Self::ApplyStatefulSet
+                | Self::ApplyService
+        )
+    }
+
     /// Whether a sidecar does it, after it was submitted under a name.
     pub fn is_submitted(self) -> bool {
         self.type_().executor() == Executor::Sidecar

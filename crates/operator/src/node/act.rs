@@ -119,6 +119,7 @@ impl Act<'_> {
             Task::DeleteCertificate => self.delete_certificate().await,
             Task::AwaitBootstrap => self.await_bootstrap(),
             Task::TeardownBootstrap => self.teardown_bootstrap().await,
+            Task::RestartProcess => self.restart_process(plan, entry).await,
             Task::SnapshotUpload if !plan.target.publishes => self.end_upload(plan, entry).await,
             _ => self.submit(plan, entry).await,
         };

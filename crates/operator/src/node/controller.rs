@@ -12,13 +12,14 @@ use keelson_api::condition::{Truth, truth};
 use keelson_api::node_condition::NodeCondition;
 use keelson_cluster::{Calls, Error, Key, Recorder};
 use keelson_plan::Drift;
-use tokio::time::Instant;
 
 use super::bindings::Bindings;
 use super::loading::Loading;
 use super::pass::Pass;
 use super::points::Points;
-use super::sight::Eyes;
+use super::rest::{Ground, Rests};
+use super::sight::{Eyes, whom};
+use super::under_way::UnderWay;
 use super::world::World;
 use crate::metrics::Metrics;
 use crate::platform::Settings;
@@ -26,10 +27,6 @@ use crate::sidecar::Sidecars;
 
 /// How often a node that is as it should be is asked for its health.
 const SETTLED: Duration = Duration::from_secs(60);
-
-/// How long a status that only says how far a task is may wait to be written. Most tasks are over
-/// before that, and then it need not be.
-pub(crate) const LAZY: Duration = Duration::from_secs(3);
 
 /// How many nodes are looked at at once.
 pub const WORKERS: usize = 64;
@@ -64,7 +61,8 @@ pub struct Controller {
     /// Certificates that are not served yet.
     pub loading: Loading,
     trouble: Mutex<HashMap<Key, u32>>,
-    writes: Mutex<HashMap<Key, Instant>>,
+    pub(crate) under_way: UnderWay,
+    pub(crate) rests: Rests,
 }
 
 impl Controller {
@@ -91,7 +89,8 @@ impl Controller {
             loading: Loading::default(),
             turn: Mutex::default(),
             trouble: Mutex::default(),
-            writes: Mutex::default(),
+            under_way: UnderWay::default(),
+            rests: Rests::default(),
         }
     }
 
@@ -114,7 +113,11 @@ impl Controller {
             self.forget(key);
             return None;
         };
-        match Box::pin(Pass::new(self, key, &node).run()).await {
+        let ground = Ground::of(&self.world, key, &node);
+        if self.rests(key, ground.as_ref()).await {
+            return Some(self.settled(key));
+        }
+        match Box::pin(Pass::new(self, key, &node, ground).run()).await {
             Ok(after) => {
                 self.trouble().remove(key);
                 Some(after)
@@ -124,6 +127,21 @@ impl Controller {
                 Some(self.troubled(key, &error))
             }
         }
+    }
+
+    /// Whether a node rests: nothing that its last look was based on changed, and its sidecar still
+    /// says that it is ready.
+    async fn rests(&self, key: &Key, ground: Option<&Ground>) -> bool {
+        let Some(ask) = ground.and_then(|ground| self.rests.ask(key, ground)) else {
+            self.rests.end(key);
+            return false;
+        };
+        let health = self.sidecars.health(&whom(key, &ask.pod), &ask.over).await;
+        let rests = health == Ok(true);
+        if rests {
+            self.metrics.probed(key, Some(true));
+        }
+        rests
     }
 
     /// How long to leave a node alone after an error: not at all where someone else was faster,
@@ -143,7 +161,8 @@ impl Controller {
         self.eyes.forget(key);
         self.loading.over(key);
         self.trouble().remove(key);
-        self.writes().remove(key);
+        self.under_way.forget(key);
+        self.rests.end(key);
         self.step_aside(key);
     }
 
@@ -199,22 +218,8 @@ impl Controller {
         SETTLED + Duration::from_millis(hash.finish() % 10_000)
     }
 
-    /// How long ago the node's status was last written by this process.
-    pub(crate) fn since_write(&self, key: &Key) -> Duration {
-        let writes = self.writes();
-        writes.get(key).map_or(Duration::MAX, Instant::elapsed)
-    }
-
-    pub(crate) fn wrote(&self, key: &Key) {
-        self.writes().insert(key.clone(), Instant::now());
-    }
-
     fn trouble(&self) -> std::sync::MutexGuard<'_, HashMap<Key, u32>> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn writes(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Instant>> {
-        self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

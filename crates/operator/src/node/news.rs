@@ -10,6 +10,7 @@ use keelson_api::event::NodeEvent;
 use keelson_api::names::SEI_GROUP;
 use keelson_api::node_condition::NodeCondition as Type;
 use keelson_api::node_status::{NodePhase, SeiNodeStatus};
+use keelson_api::task::TaskType;
 use keelson_plan::Drift;
 
 use super::record::called;
@@ -28,23 +29,29 @@ pub fn about(node: &SeiNode) -> ObjectReference {
     }
 }
 
-/// Whether two statuses differ by nothing but how far a plan is.
+/// What changes by itself while a plan is carried out: its pod goes, comes and is approved. Whether
+/// the node is ready is not among it: others count on that.
+const BY_THE_WAY: [Type; 3] = [Type::Synced, Type::Reconciling, Type::SidecarReady];
+
+/// Whether two statuses differ by nothing but how far one and the same plan is.
 pub fn is_only_progress(old: &SeiNodeStatus, new: &SeiNodeStatus) -> bool {
+    let plan = |status: &SeiNodeStatus| status.plan.as_ref().map(|plan| plan.id.clone());
     let rest = |status: &SeiNodeStatus| {
         let mut status = status.clone();
+        status.conditions.retain(|condition| {
+            let mut by_the_way = BY_THE_WAY.iter();
+            !by_the_way.any(|it| it.as_str() == condition.type_)
+        });
         for condition in &mut status.conditions {
-            if condition.type_ == Type::Reconciling.as_str() {
-                condition.message.clear();
-            }
+            condition.message.clear();
         }
-        if let Some(plan) = &mut status.plan {
-            plan.tasks.clear();
-        }
+        (status.current_image, status.current_sidecar_image) = (None, None);
+        status.current_proxy_image = None;
         // What was written to the volume is found again under its name.
-        status.applied = None;
+        (status.plan, status.applied) = (None, None);
         status
     };
-    old.plan.is_some() && rest(old) == rest(new)
+    old.plan.is_some() && plan(old) == plan(new) && rest(old) == rest(new)
 }
 
 /// What happened, with a sentence each.
@@ -82,6 +89,8 @@ pub fn news(
     }
     let was = truth(&old.conditions, Type::SidecarReady);
     match truth(&new.conditions, Type::SidecarReady) {
+        // A plan that takes the sidecar away for a while is told of itself.
+        _ if is_restarted(new, ended) => {}
         Truth::False if was == Truth::True => {
             news.push((NodeEvent::SidecarReadinessLost, message(Type::SidecarReady)));
         }
@@ -98,6 +107,22 @@ pub fn news(
         news.push((NodeEvent::SidecarTlsSecretNotReady, message(tls)));
     }
     news
+}
+
+/// Whether a plan starts the sidecar anew, or just did.
+fn is_restarted(status: &SeiNodeStatus, ended: Option<&Ended>) -> bool {
+    let planned = status.plan.iter().flat_map(|plan| &plan.tasks);
+    let (Ended::Complete(ended) | Ended::Failed(ended)) = match ended {
+        Some(ended) => ended,
+        None => return planned.map(|task| task.type_).any(starts_sidecar),
+    };
+    let done = ended.plan.entries.iter();
+    done.map(|entry| entry.step.task.type_())
+        .any(starts_sidecar)
+}
+
+fn starts_sidecar(task: TaskType) -> bool {
+    matches!(task, TaskType::ReplacePod | TaskType::PatchPodImages)
 }
 
 fn wants_tls(status: &SeiNodeStatus) -> bool {

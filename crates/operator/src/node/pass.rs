@@ -8,6 +8,7 @@ mod asked;
 mod pace;
 mod written;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,7 +16,9 @@ use keelson_api::SeiNode;
 use keelson_api::event::NodeEvent;
 use keelson_api::node_status::{Applied, PutBack, SeiNodeStatus};
 use keelson_cluster::{Error, Key};
-use keelson_plan::{Memory, Next, Observed, Outcome, Plan, Verdict, next, outdated};
+use keelson_plan::{
+    Memory, Next, Observed, Outcome, Plan, Stage, Verdict, Waiting, next, outdated,
+};
 use keelson_tls::certificate::Fingerprint;
 use uuid::Uuid;
 
@@ -25,6 +28,7 @@ use super::desired::Desired;
 use super::points::Point;
 use super::record::{self, Stored, Written};
 use super::report::Ended;
+use super::rest::{Ask, Ground};
 use super::sight::Sight;
 use super::validate::{self, Refusal};
 use super::{applied, observe, peers, put_back};
@@ -48,6 +52,8 @@ pub struct Pass<'a> {
     /// Whether an image is put back, which begins with another look.
     puts_back: bool,
     outdated: bool,
+    /// What is known when the look begins.
+    ground: Option<Ground>,
 }
 
 /// What is known for the length of a look.
@@ -57,8 +63,13 @@ struct Known {
 }
 
 impl<'a> Pass<'a> {
-    /// A look at this node.
-    pub fn new(controller: &'a Controller, key: &'a Key, node: &SeiNode) -> Self {
+    /// A look at this node, on this ground.
+    pub fn new(
+        controller: &'a Controller,
+        key: &'a Key,
+        node: &SeiNode,
+        ground: Option<Ground>,
+    ) -> Self {
         let status = node.status.clone().unwrap_or_default();
         Self {
             controller,
@@ -72,6 +83,7 @@ impl<'a> Pass<'a> {
             put_back: status.put_back,
             puts_back: false,
             outdated: false,
+            ground,
         }
     }
 
@@ -244,12 +256,21 @@ impl<'a> Pass<'a> {
         };
         let step = entry.step;
         let stored = self.stored_plan();
-        if is_first_for_sidecar(&stored, &entry) || is_end_of_bootstrap(&stored, &entry) {
+        let first = is_first_for_sidecar(&stored, &entry);
+        // What nobody can be given yet is not about to be submitted.
+        let waits = match first && step.stage == Stage::Node {
+            true => self.waits_for_pod(known, step.stage),
+            false => None,
+        };
+        if waits.is_none() && first || is_end_of_bootstrap(&stored, &entry) {
             self.write(known, None, true).await?;
         }
         let points = &self.controller.points;
         points.pass(self.key, Point::BeforeStep(step)).await;
-        let outcome = self.act(known, &written.plan, &entry).await;
+        let outcome = match waits {
+            Some(on) => Outcome::Waiting { on },
+            None => self.act(known, &written.plan, &entry).await,
+        };
         points.pass(self.key, Point::AfterStep(step)).await;
         let done = outcome == Outcome::Done;
         let spent = matches!(outcome, Outcome::Retry { spent: true, .. });
@@ -298,6 +319,11 @@ impl<'a> Pass<'a> {
         outcome
     }
 
+    fn waits_for_pod(&self, known: &Known, stage: Stage) -> Option<Waiting> {
+        let uid = self.uid();
+        self.hands(known, &uid).waits_for_pod(stage)
+    }
+
     fn hands<'b>(&'b self, known: &'b Known, uid: &'b str) -> Act<'b> {
         Act {
             key: self.key,
@@ -338,6 +364,7 @@ impl<'a> Pass<'a> {
         let loading = &self.controller.loading;
         let Some(leaf) = not_loaded else {
             loading.over(self.key);
+            self.rest(&known.sight);
             return Ok(self.controller.settled(self.key));
         };
         if loading.waits(self.key, leaf) {
@@ -347,6 +374,21 @@ impl<'a> Pass<'a> {
             self.say(NodeEvent::CertificateNotLoaded, note);
         }
         Ok(Duration::from_secs(5))
+    }
+
+    /// Has the node rest, if its sidecar can be asked how it is and says that it is well.
+    fn rest(&mut self, sight: &Sight) {
+        let (Some(pod), Some(over)) = (&sight.pod, &sight.transport) else {
+            return;
+        };
+        let well = sight.approved == Some(true) && self.put_back.is_empty();
+        if let Some(ground) = self.ground.take_if(|_| well) {
+            let ask = Ask {
+                pod: pod.clone(),
+                over: Arc::new(over.clone()),
+            };
+            self.controller.rests.begin(self.key, ground, ask);
+        }
     }
 
     /// A renewed certificate that is not served yet: the kubelet is asked to bring it.

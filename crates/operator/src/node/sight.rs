@@ -216,13 +216,9 @@ impl Eyes {
     }
 
     fn bootstrap_pod(&self, key: &Key) -> Option<Arc<SeenPod>> {
-        let pods = self.world.pods.all().into_iter();
-        pods.filter(|(at, pod)| {
-            at.namespace == key.namespace && pod.identity.bootstrap && pod.identity.node == key.name
-        })
+        let pods = self.world.bootstrap_pods(key).into_iter();
         // A pod that is going is looked at only if there is no other.
-        .min_by_key(|(_, pod)| pod.identity.leaving)
-        .map(|(_, pod)| pod)
+        pods.min_by_key(|pod| pod.identity.leaving)
     }
 
     async fn meet(

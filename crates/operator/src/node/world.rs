@@ -5,6 +5,7 @@
 
 mod uses;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use k8s_openapi::NamespaceResourceScope;
@@ -50,6 +51,8 @@ pub struct World {
     /// The version of every Secret.
     pub secrets: Mirror<String>,
     uses: Arc<Mutex<Uses>>,
+    /// How often nodes came, went or were labelled anew.
+    pub(super) labelled: Arc<AtomicU64>,
     /// What to look at next.
     pub queue: Queue<Key>,
 }
@@ -115,6 +118,7 @@ impl World {
             certificates: Mirror::new("Certificates"),
             secrets: Mirror::new("Secrets"),
             uses: Arc::default(),
+            labelled: Arc::default(),
             queue: Queue::new(),
         }
     }
@@ -191,10 +195,11 @@ impl World {
                 if let Some(seen) = after.or(before) {
                     wake(&queue, &key.namespace, &seen.identity.node);
                 }
+                let mut uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
+                uses.note_pod(key, before, after);
                 // Another node may have waited for the key.
                 let held = before.filter(|_| after.is_none());
                 if let Some(secret) = held.and_then(|pod| pod.made.signing_key.clone()) {
-                    let uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
                     uses.wake_users(&at(key, secret), &queue);
                 }
             },
@@ -271,6 +276,7 @@ impl World {
             })
         };
         if found(before) != found(after) {
+            self.labelled.fetch_add(1, Ordering::Relaxed);
             for seeker in uses.seekers.iter().filter(|seeker| *seeker != key) {
                 let finds = self.nodes.get(seeker).is_some_and(|seeker| {
                     let nodes = [before, after].into_iter().flatten();
@@ -309,6 +315,27 @@ impl World {
                 false => self.queue.add(key.clone()),
             }
         }
+    }
+
+    /// How often nodes came, went or were labelled anew.
+    pub fn labelled(&self) -> u64 {
+        self.labelled.load(Ordering::Relaxed)
+    }
+
+    /// The pods of a node's bootstrap Job.
+    pub fn bootstrap_pods(&self, key: &Key) -> Vec<Arc<SeenPod>> {
+        let pods: Vec<Key> = {
+            let uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+            let pods = uses.bootstraps.get(key).into_iter().flatten();
+            pods.cloned().collect()
+        };
+        pods.iter().filter_map(|pod| self.pods.get(pod)).collect()
+    }
+
+    /// The versions of the Secrets a node uses, always in the same order.
+    pub fn secrets_of(&self, key: &Key, node: &SeiNode) -> Vec<Option<Arc<String>>> {
+        let secrets = secrets_of(key, node).into_iter();
+        secrets.map(|secret| self.secrets.get(&secret)).collect()
     }
 
     /// Other nodes of the namespace that ask for this Secret.

@@ -26,7 +26,7 @@ use super::error::{CallError, chain};
 pub(super) const CONNECT: Duration = Duration::from_secs(2);
 /// What every connection has for reading. Heads of answers are smaller by far, and there may be ten
 /// thousand connections.
-const READ_BUFFER: usize = 8 * 1024;
+const READ_BUFFER: usize = 4 * 1024;
 /// How long an answered connection is waited for until it can take the next request.
 const SETTLE: Duration = Duration::from_millis(100);
 

@@ -57,6 +57,15 @@ impl Act<'_> {
         }
     }
 
+    /// Restarts the process, unless it was not let start yet: then it starts with what is written.
+    pub(super) async fn restart_process(&mut self, plan: &Plan, entry: &Entry) -> Done {
+        self.reach(entry).await?;
+        match self.sight.approved {
+            Some(false) => Ok(()),
+            _ => self.submit(plan, entry).await,
+        }
+    }
+
     /// Ends the upload of snapshots, which goes on under the name it was submitted under.
     pub(super) async fn end_upload(&mut self, plan: &Plan, entry: &Entry) -> Done {
         let effect = Effect::of(keelson_wire::Task::SnapshotUpload);
@@ -104,6 +113,16 @@ impl Act<'_> {
         Ok(())
     }
 
+    /// What a step waits for whose pod cannot be called yet; nothing where it can.
+    pub fn waits_for_pod(&self, stage: Stage) -> Option<Waiting> {
+        let pod = self.sight.pod_of(stage);
+        let callable = pod.is_some_and(|pod| pod.can_be_called());
+        (!callable).then(|| Waiting::Sidecar {
+            pod: self.pod_name(stage),
+            why: "it does not run yet".to_owned(),
+        })
+    }
+
     /// The pod a step is about, and how to call it.
     async fn reach(
         &mut self,
@@ -117,9 +136,11 @@ impl Act<'_> {
                 why: why.to_owned(),
             })
         };
-        let pod = self.sight.pod_of(stage).cloned();
-        let Some(pod) = pod.filter(|pod| pod.can_be_called()) else {
-            return Err(silent("it does not run yet"));
+        if let Some(waiting) = self.waits_for_pod(stage) {
+            return Err(waiting.into());
+        }
+        let Some(pod) = self.sight.pod_of(stage).cloned() else {
+            return Err(silent("there is none"));
         };
         if self.sight.transport.is_none() || self.sight.met.as_ref() != Some(&pod.identity.uid) {
             self.eyes

@@ -11,7 +11,6 @@ use keelson_plan::Entry;
 use serde_json::json;
 
 use super::{Known, Pass};
-use crate::node::controller::LAZY;
 use crate::node::difference::difference;
 use crate::node::points::Point;
 use crate::node::record::{self, Stored, Written};
@@ -91,11 +90,11 @@ impl Pass<'_> {
         now: bool,
     ) -> Result<Option<Duration>, Error> {
         let status = self.report(Some(known), None, refusal);
-        if !now && news::is_only_progress(self.status(), &status) {
-            let since = self.controller.since_write(self.key);
-            if since < LAZY {
-                return Ok(Some(LAZY - since));
-            }
+        if !now
+            && news::is_only_progress(self.status(), &status)
+            && let Some(rest) = self.controller.under_way.rest(self.key)
+        {
+            return Ok(Some(rest));
         }
         self.store(status).await?;
         Ok(None)
@@ -124,7 +123,8 @@ impl Pass<'_> {
             return Ok(());
         };
         written.metadata.managed_fields = None;
-        controller.wrote(self.key);
+        let planned = written.status.as_ref().is_some_and(|it| it.plan.is_some());
+        controller.under_way.wrote(self.key, planned);
         let version = written
             .metadata
             .resource_version

@@ -88,12 +88,14 @@ fn ready(found: &Findings<'_>) -> Option<Said> {
     if found.node.metadata.deletion_timestamp.is_some() {
         return no(Reason::Terminating, "the node is being deleted");
     }
+    let plan = found.plan.map(|it| &it.plan);
     match pod(found) {
-        Some(pod) if pod.ready && !pod.identity.leaving => yes(Reason::NodeReady, ""),
+        Some(pod) if pod.ready && !pod.identity.leaving && !is_going(found, pod) => {
+            yes(Reason::NodeReady, "")
+        }
         _ if found.applied.data != Some(DataState::Complete) => {
             no(Reason::Initializing, "the node is being set up")
         }
-        None => no(Reason::PodNotReady, "there is no pod"),
         Some(SeenPod {
             stuck: Some((container, why)),
             ..
@@ -101,8 +103,20 @@ fn ready(found: &Findings<'_>) -> Option<Said> {
             Reason::PodNotReady,
             format!("{container} cannot start: {why}"),
         ),
+        _ if plan.is_some_and(Plan::rolls) => no(Reason::PodNotReady, "the pod is being replaced"),
+        None => no(Reason::PodNotReady, "there is no pod"),
         Some(_) => no(Reason::PodNotReady, "the pod is not ready"),
     }
+}
+
+/// Whether the pod is about to be replaced: who asks whether the node is ready, right after an edit, is
+/// not told that it is.
+fn is_going(found: &Findings<'_>, pod: &SeenPod) -> bool {
+    let (Some(plan), Some(desired)) = (found.plan, found.desired) else {
+        return false;
+    };
+    let seen = pod.made.seen_from(&desired.demand);
+    plan.plan.is_about_to_replace(&seen)
 }
 
 /// The pod is ready while the node keeps up with the chain; before it runs nothing is known.

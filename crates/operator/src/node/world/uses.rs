@@ -7,6 +7,8 @@ use keelson_cluster::{Key, Queue};
 use keelson_render::names;
 
 use crate::node::peers;
+use crate::node::seen::SeenPod;
+use crate::node::sight::at;
 
 /// Who uses what.
 #[derive(Default)]
@@ -17,12 +19,29 @@ pub(super) struct Uses {
     pub(super) claims: BTreeMap<Key, BTreeSet<Key>>,
     /// Nodes that find peers by a label.
     pub(super) seekers: BTreeSet<Key>,
+    /// Pods of bootstrap Jobs by node.
+    pub(super) bootstraps: BTreeMap<Key, BTreeSet<Key>>,
 }
 
 impl Uses {
     pub(super) fn wake_users(&self, secret: &Key, queue: &Queue<Key>) {
         for node in self.secrets.get(secret).into_iter().flatten() {
             queue.add(node.clone());
+        }
+    }
+
+    /// A pod came, changed or went.
+    pub(super) fn note_pod(
+        &mut self,
+        key: &Key,
+        before: Option<&SeenPod>,
+        after: Option<&SeenPod>,
+    ) {
+        if let Some(node) = before.and_then(|pod| bootstraps(key, pod)) {
+            take(&mut self.bootstraps, &node, key);
+        }
+        if let Some(node) = after.and_then(|pod| bootstraps(key, pod)) {
+            self.bootstraps.entry(node).or_default().insert(key.clone());
         }
     }
 
@@ -58,6 +77,12 @@ fn take(of: &mut BTreeMap<Key, BTreeSet<Key>>, used: &Key, by: &Key) {
             of.remove(used);
         }
     }
+}
+
+/// The node a pod of a bootstrap Job belongs to.
+fn bootstraps(key: &Key, pod: &SeenPod) -> Option<Key> {
+    let of = || at(key, pod.identity.node.clone());
+    pod.identity.bootstrap.then(of)
 }
 
 /// Every Secret a node uses: of its certificate, whether or not it asks for one, and of its keys.

@@ -1,0 +1,90 @@
+//! Which nodes are under way, and how long each may keep to itself how far it is.
+//!
+//! Most tasks are over before anyone could read that they were begun, so a status that only says how
+//! far a plan is waits a little to be written. The API server is what all nodes wait for: the more of
+//! them are under way, the longer they wait, because saying how far each is would hold up all.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use keelson_cluster::Key;
+use tokio::time::Instant;
+
+/// How long mere progress waits where few nodes are under way.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long it waits at most, however many there are.
+const MOST: Duration = Duration::from_secs(60);
+
+/// With so many nodes under way it waits twice as long, with twice as many three times.
+const CROWD: usize = 10;
+
+/// Nodes with a plan, and when the status of each was last written.
+#[derive(Default)]
+pub struct UnderWay(Mutex<HashMap<Key, Instant>>);
+
+impl UnderWay {
+    /// The node's status was written: with a plan in it, or without.
+    pub fn wrote(&self, key: &Key, planned: bool) {
+        match planned {
+            true => self.nodes().insert(key.clone(), Instant::now()),
+            false => self.nodes().remove(key),
+        };
+    }
+
+    /// Forgets a node that is gone.
+    pub fn forget(&self, key: &Key) {
+        self.nodes().remove(key);
+    }
+
+    /// How much longer mere progress of this node has to wait; nothing if it may be written.
+    pub fn rest(&self, key: &Key) -> Option<Duration> {
+        let nodes = self.nodes();
+        let since = nodes.get(key)?.elapsed();
+        let rest = patience(nodes.len()).saturating_sub(since);
+        (!rest.is_zero()).then_some(rest)
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, HashMap<Key, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn patience(nodes: usize) -> Duration {
+    let times = u32::try_from(nodes / CROWD).unwrap_or(u32::MAX);
+    PATIENCE.saturating_mul(times.saturating_add(1)).min(MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(index: usize) -> Key {
+        Key {
+            namespace: "here".to_owned(),
+            name: format!("node-{index}"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_waits_for_as_long_as_so_many_nodes_make_it() {
+        let under_way = UnderWay::default();
+        assert_eq!(under_way.rest(&key(0)), None, "nothing was written yet");
+        under_way.wrote(&key(0), true);
+        assert_eq!(under_way.rest(&key(0)), Some(PATIENCE));
+        tokio::time::advance(PATIENCE).await;
+        assert_eq!(under_way.rest(&key(0)), None);
+        (1..CROWD).for_each(|index| under_way.wrote(&key(index), true));
+        assert_eq!(under_way.rest(&key(0)), Some(PATIENCE));
+        (0..CROWD).for_each(|index| under_way.wrote(&key(index), false));
+        assert_eq!(under_way.rest(&key(0)), None, "it is through");
+    }
+
+    #[test]
+    fn progress_of_ever_so_many_nodes_is_told_within_a_minute() {
+        assert_eq!(patience(CROWD - 1), PATIENCE);
+        assert_eq!(patience(CROWD), 2 * PATIENCE);
+        assert_eq!(patience(usize::MAX), MOST);
+    }
+}
