@@ -14,6 +14,9 @@ pub const DEFAULT_SIDECAR_PORT: i32 = 7777;
 
 /// The sidecar beside the node's process.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[x_kube(validation = Rule::new(
+    "!has(self.resources) || !has(self.resources.claims) || size(self.resources.claims) == 0"
+).message("resources.claims names resource claims of the pod, and a node's pod has none: remove it."))]
 #[serde(rename_all = "camelCase")]
 pub struct SidecarConfig {
     /// Image to run instead of the platform's. A change replaces that container alone.

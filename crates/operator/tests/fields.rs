@@ -6,6 +6,8 @@ mod stage;
 #[path = "node/operator.rs"]
 mod operator;
 
+#[path = "fields/covered.rs"]
+mod covered;
 #[path = "fields/mark.rs"]
 mod mark;
 
@@ -23,6 +25,8 @@ mod quiet;
 mod refused;
 #[path = "fields/rolls.rs"]
 mod rolls;
+#[path = "fields/set_up.rs"]
+mod set_up;
 #[path = "fields/table.rs"]
 mod table;
 #[path = "fields/together.rs"]

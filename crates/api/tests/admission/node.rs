@@ -330,6 +330,7 @@ fn tls_rows() -> Vec<Row> {
         t.accepts("a sidecar with everything", sidecar(json!({
             "image": "sidecar:1", "port": 7778, "resources": { "requests": { "cpu": "100m", "memory": 1000 } },
         }))),
+        t.refuses("a claim no pod has", sidecar(json!({ "resources": { "claims": [{ "name": "gpu" }] } })), "a node's pod has none: remove it"),
         t.refuses("a port that is none", sidecar(json!({ "port": 70000 })), "spec.sidecar.port"),
     ]);
     rows

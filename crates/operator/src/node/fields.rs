@@ -131,13 +131,13 @@ pub const FIELDS: &[Field] = &[
     ),
     row(
         "sidecar.resources.claims[].name",
-        Roll,
-        "The pod is replaced once; without it the sidecar has the platform's size.",
+        Refuse,
+        "A node's pod has no resource claims that could be named: remove it.",
     ),
     row(
         "sidecar.resources.claims[].request",
-        Roll,
-        "The pod is replaced once; without it the sidecar has the platform's size.",
+        Refuse,
+        "A node's pod has no resource claims that could be named: remove it.",
     ),
     row(
         "sidecar.tls.issuerName",

@@ -5,9 +5,15 @@ use keelson_wire::TaskType::MarkReady;
 use kube::ResourceExt;
 use serde_json::json;
 
+use crate::covered::Covered;
 use crate::mark::{Change, Mark, look_again, pod_of, running};
 use crate::operator::Operator;
 use crate::stage::{Scene, platform};
+
+pub(crate) const COVERED: Covered = &[(
+    another_sidecar_image_restarts_that_container_and_nothing_else,
+    &["sidecar.image"],
+)];
 
 /// The template has followed, and nobody takes the pod for one of an old template.
 async fn followed(scene: &Scene, image: &str) {

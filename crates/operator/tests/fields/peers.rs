@@ -6,8 +6,20 @@ use keelson_wire::TaskType::DiscoverPeers;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
+use crate::covered::Covered;
 use crate::mark::{Mark, opened};
 use crate::stage::Scene;
+
+pub(crate) const COVERED: Covered = &[
+    (
+        the_first_node_starts_alone_and_those_that_come_find_each_other_without_a_restart,
+        &["peers[].label.selector"],
+    ),
+    (
+        a_label_is_looked_for_in_the_namespace_that_is_named,
+        &["peers[].label.namespace"],
+    ),
+];
 
 fn by_label(namespace: Option<&str>) -> Value {
     json!({ "peers": [{ "label": { "selector": { "chain": "pacific" }, "namespace": namespace } }] })

@@ -7,8 +7,42 @@ use keelson_wire::TaskType::{
 };
 use serde_json::{Value, json};
 
+use crate::covered::Covered;
 use crate::mark::{Change, Mark, look_again, opened, running, said};
 use crate::stage::Scene;
+
+pub(crate) const COVERED: Covered = &[
+    (
+        overrides_are_added_changed_and_removed_with_one_restart_of_the_process_each,
+        &["overrides"],
+    ),
+    (
+        another_external_address_restarts_the_process_once,
+        &["externalAddress"],
+    ),
+    (
+        peers_are_written_at_once_and_take_effect_at_the_next_start,
+        &["peers[].static.addresses"],
+    ),
+    (
+        peers_of_a_cloud_are_looked_for_by_the_sidecar_and_restart_nothing,
+        &["peers[].ec2Tags.region", "peers[].ec2Tags.tags"],
+    ),
+    (
+        snapshots_a_full_node_makes_are_configuration_and_publishing_them_is_hot,
+        &[
+            "fullNode.snapshotGeneration.tendermint.keepRecent",
+            "fullNode.snapshotGeneration.tendermint.publish",
+        ],
+    ),
+    (
+        snapshots_an_archive_makes_are_configuration_and_publishing_them_is_hot,
+        &[
+            "archive.snapshotGeneration.tendermint.keepRecent",
+            "archive.snapshotGeneration.tendermint.publish",
+        ],
+    ),
+];
 
 /// What the last task of a type was given, as text.
 fn given(scene: &Scene, type_: keelson_wire::TaskType) -> String {

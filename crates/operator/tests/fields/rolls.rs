@@ -5,8 +5,40 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use keelson_wire::TaskType::MarkReady;
 use serde_json::json;
 
+use crate::covered::Covered;
 use crate::mark::{Change, Mark, opened, pod_of, running};
 use crate::stage::objects;
+
+pub(crate) const COVERED: Covered = &[
+    (another_image_is_rolled_out_once, &["image"]),
+    (
+        labels_of_the_pod_are_added_changed_and_removed_with_one_cycle_each,
+        &["podLabels"],
+    ),
+    (the_port_of_the_sidecar_is_a_new_pods, &["sidecar.port"]),
+    (
+        resources_of_the_sidecar_are_set_changed_and_taken_back_with_one_cycle_each,
+        &["sidecar.resources.limits", "sidecar.resources.requests"],
+    ),
+    (
+        keys_given_to_a_validator_that_had_none_roll_its_pod_once,
+        &[
+            "validator.signingKey.secret.secretName",
+            "validator.nodeKey.secret.secretName",
+        ],
+    ),
+    (
+        a_keyring_and_then_its_passphrase_given_to_a_validator_roll_its_pod_once_each,
+        &[
+            "validator.operatorKeyring.secret.secretName",
+            "validator.operatorKeyring.secret.passphraseSecretRef.secretName",
+        ],
+    ),
+    (
+        another_entry_of_the_passphrase_is_a_new_pods,
+        &["validator.operatorKeyring.secret.passphraseSecretRef.key"],
+    ),
+];
 
 fn sidecar(pod: &Pod) -> Container {
     let spec = pod.spec.as_ref().expect("a spec");
@@ -67,9 +99,11 @@ async fn resources_of_the_sidecar_are_set_changed_and_taken_back_with_one_cycle_
     let (scene, _operator) = running("resources", json!({})).await;
     let usual = sidecar(&pod_of(&scene, "node").await).resources;
     let asked = |memory: &str| json!({ "limits": { "memory": memory } });
+    let requested = |memory: &str| json!({ "requests": { "memory": memory } });
     for (edit, wanted) in [
-        (asked("128Mi"), Some("128Mi")),
-        (asked("256Mi"), Some("256Mi")),
+        (asked("128Mi"), Some(["128Mi", "128Mi"])),
+        (asked("256Mi"), Some(["256Mi", "256Mi"])),
+        (requested("96Mi"), Some(["256Mi", "96Mi"])),
         (json!(null), None),
     ] {
         let mark = Mark::of(&scene, "node").await;
@@ -79,9 +113,11 @@ async fn resources_of_the_sidecar_are_set_changed_and_taken_back_with_one_cycle_
         assert_eq!(change, Change::rolled(&[MarkReady]));
         let resources = sidecar(&pod_of(&scene, "node").await).resources;
         match wanted {
-            Some(memory) => {
-                let limits = resources.and_then(|it| it.limits).expect("limits");
-                assert_eq!(limits["memory"].0, memory);
+            Some([limit, request]) => {
+                let resources = resources.expect("resources");
+                assert_eq!(resources.limits.expect("limits")["memory"].0, limit);
+                // The API server asks for what is limited, where nothing else is asked for.
+                assert_eq!(resources.requests.expect("requests")["memory"].0, request);
             }
             None => assert_eq!(resources, usual),
         }
@@ -139,6 +175,35 @@ async fn keys_given_to_a_validator_that_had_none_roll_its_pod_once() {
         .filter(|it| it == "signing" || it == "node-key")
         .collect();
     assert_eq!(keys, ["signing", "node-key"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keyring_and_then_its_passphrase_given_to_a_validator_roll_its_pod_once_each() {
+    let (scene, _operator) = opened("keyring-given").await;
+    let keyring = [("node_admin.info", "AA=="), ("00ff.address", "AA==")];
+    scene.secret(&objects::secret("keyring", &keyring)).await;
+    let words = objects::secret("passphrase", &[("a", "one")]);
+    scene.secret(&words).await;
+    scene.node("node", "validator", json!({}), json!({})).await;
+    scene.settled("node").await;
+    let at = json!({ "secretName": "passphrase", "key": "a" });
+    for secret in [
+        json!({ "secretName": "keyring" }),
+        json!({ "passphraseSecretRef": at }),
+    ] {
+        let mark = Mark::of(&scene, "node").await;
+        let edit = json!({ "validator": { "operatorKeyring": { "secret": secret } } });
+        let change = mark.edit(&scene, edit).await;
+        assert_eq!(change, Change::rolled(&[MarkReady]));
+    }
+    let pod = pod_of(&scene, "node").await;
+    let volumes = pod.spec.clone().and_then(|it| it.volumes);
+    let mut volumes = volumes.into_iter().flatten();
+    let is_keyring = |name: Option<String>| name.as_deref() == Some("keyring");
+    assert!(volumes.any(|it| is_keyring(it.secret.and_then(|it| it.secret_name))));
+    let mut words = sidecar(&pod).env.into_iter().flatten();
+    let from = |it: k8s_openapi::api::core::v1::EnvVar| it.value_from?.secret_key_ref;
+    assert!(words.any(|it| from(it).is_some_and(|it| it.name == "passphrase" && it.key == "a")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

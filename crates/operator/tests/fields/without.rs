@@ -2,12 +2,35 @@
 
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use keelson_api::node_condition::{NodeCondition, NodeReason};
-use keelson_api::node_status::NodePhase;
 use keelson_wire::TaskType::MarkReady;
 use serde_json::json;
 
+use crate::covered::Covered;
 use crate::mark::{Change, Mark, look_again, opened, running, said};
 use crate::stage::objects;
+
+pub(crate) const COVERED: Covered = &[
+    (
+        the_claim_belongs_to_the_node_only_while_it_shall_go_with_it,
+        &["dataVolume.retainOnDelete"],
+    ),
+    (
+        a_paused_node_is_left_as_it_is_until_it_is_resumed,
+        &["paused"],
+    ),
+    (
+        an_entrypoint_is_said_to_be_run_by_nobody,
+        &["entrypoint.command", "entrypoint.args"],
+    ),
+    (
+        results_of_a_replayer_are_said_to_be_compared_by_nobody,
+        &["replayer.resultExport.shadowResult.canonicalRpc"],
+    ),
+    (
+        another_key_of_the_keyring_is_nothing_a_pod_has,
+        &["validator.operatorKeyring.secret.keyName"],
+    ),
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_claim_belongs_to_the_node_only_while_it_shall_go_with_it() {
@@ -125,39 +148,6 @@ async fn results_of_a_replayer_are_said_to_be_compared_by_nobody() {
     let valid = said(&scene.settled("node").await, NodeCondition::SpecValid);
     assert_eq!(valid.reason, NodeReason::DeprecatedField.as_str());
     assert!(valid.message.contains("resultExport"), "{}", valid.message);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn where_a_first_state_comes_from_changes_nothing_once_it_has_come_and_is_said_not_to() {
-    let (scene, _operator) = running("source", json!({})).await;
-    let mark = Mark::of(&scene, "node").await;
-    for snapshot in [
-        json!({ "stateSync": {}, "rpcServers": ["a.example:26657", "b.example:26657"] }),
-        json!({ "stateSync": null, "s3": { "targetHeight": 7 } }),
-        json!({ "bootstrapImage": "registry.example/seid:v5.9.0" }),
-    ] {
-        let change = mark
-            .edit(&scene, json!({ "fullNode": { "snapshot": snapshot } }))
-            .await;
-        assert_eq!(change, Change::hot(&[]));
-        let node = scene.settled("node").await;
-        let valid = said(&node, NodeCondition::SpecValid);
-        assert_eq!(valid.reason, NodeReason::UsedAtSetUp.as_str());
-        assert!(valid.message.contains("snapshot"), "{}", valid.message);
-        assert_eq!(
-            node.status.expect("a status").phase,
-            Some(NodePhase::Running)
-        );
-    }
-    let change = mark
-        .edit(&scene, json!({ "fullNode": { "snapshot": null } }))
-        .await;
-    assert_eq!(change, Change::hot(&[]));
-    let node = scene.settled("node").await;
-    assert_eq!(
-        said(&node, NodeCondition::SpecValid).reason,
-        NodeReason::Valid.as_str()
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
