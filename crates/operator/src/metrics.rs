@@ -120,7 +120,7 @@ impl Metrics {
         registry.register_collector(Box::new(Present {
             world: self.world.clone(),
             standing: self.standing.clone(),
-            _lock: Arc::default(),
+            one_scrape: Arc::default(),
         }));
     }
 
@@ -192,8 +192,8 @@ fn seconds(since: Timestamp) -> f64 {
 struct Present {
     world: World,
     standing: Standing,
-    /// One scrape at a time: reading a large fleet twice at once helps nobody.
-    _lock: Arc<Mutex<()>>,
+    /// Held by the one scrape that reads: reading a large fleet twice at once helps nobody.
+    one_scrape: Arc<Mutex<()>>,
 }
 
 impl std::fmt::Debug for Present {
@@ -204,7 +204,10 @@ impl std::fmt::Debug for Present {
 
 impl Collector for Present {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let _alone = self._lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self
+            .one_scrape
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let nodes = self.world.nodes.all();
         let mut phases = vec![];
         let mut ready = vec![];
