@@ -6,6 +6,11 @@ mod stage;
 #[path = "node/operator.rs"]
 mod operator;
 
+#[path = "fields/covered.rs"]
+mod covered;
+
+#[path = "tls/change.rs"]
+mod change;
 #[path = "tls/manager.rs"]
 mod manager;
 #[path = "tls/story.rs"]

@@ -5,7 +5,6 @@
 //! `KEELSON_WRITE_DOCS=1 cargo test -p keelson-operator --test tls matrix`.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Secret;
@@ -13,15 +12,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use keelson_api::node_status::{CurrentSidecarTls, NodePhase};
 use keelson_api::plan::PlanPhase;
 use keelson_api::sidecar::IssuerKind;
-use keelson_render::Platform;
 use keelson_testbed::Authority;
 use keelson_tls::{Leaf, Pair};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::change::{Change, Proxy, STATES, State};
+use crate::covered::Covered;
 use crate::manager;
 use crate::operator::Operator;
-use crate::stage::objects::original_proxy;
-use crate::stage::{Scene, Stage, platform};
+use crate::stage::{Scene, Stage};
 use crate::story::{Cost, Story, tasks, tell};
 
 const BEFORE: &str = "registry.example/seid:v6.0.0";
@@ -30,164 +29,10 @@ const AFTER: &str = "registry.example/seid:v6.1.0";
 /// How many nodes go at once, with each kind of proxy.
 const AT_ONCE: usize = 8;
 
-/// What `spec.sidecar.tls` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    None,
-    Issuer(&'static str),
-    Secret(&'static str),
-}
-
-const STATES: [State; 5] = [
-    State::None,
-    State::Issuer("x"),
-    State::Issuer("y"),
-    State::Secret("a"),
-    State::Secret("b"),
-];
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("none"),
-            Self::Issuer(name) => write!(f, "issuer {name}"),
-            Self::Secret(name) => write!(f, "Secret {name}"),
-        }
-    }
-}
-
-impl State {
-    /// What stands under `sidecar.tls`, with nothing left of another state.
-    fn spec(self, node: &str) -> Value {
-        match self {
-            Self::None => Value::Null,
-            Self::Issuer(name) => {
-                json!({ "issuerName": name, "issuerKind": "Issuer", "secretName": null })
-            }
-            Self::Secret(name) => {
-                let secret = format!("{node}-{name}");
-                json!({ "issuerName": null, "issuerKind": null, "secretName": secret })
-            }
-        }
-    }
-
-    fn is_issuer(self) -> bool {
-        matches!(self, Self::Issuer(_))
-    }
-
-    /// The Secret the certificate is in.
-    fn secret(self, node: &str) -> Option<String> {
-        match self {
-            Self::None => None,
-            Self::Issuer(_) => Some(format!("{node}-sidecar-tls")),
-            Self::Secret(name) => Some(format!("{node}-{name}")),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Proxy {
-    Ours,
-    Original,
-}
-
-impl Proxy {
-    fn platform(self) -> Platform {
-        match self {
-            Self::Ours => platform(),
-            Self::Original => original_proxy(),
-        }
-    }
-}
-
-/// One change, of the images as well where there are some.
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    proxy: Proxy,
-    from: State,
-    to: State,
-    images: Option<[&'static str; 2]>,
-}
-
-impl Change {
-    /// Makes the change, and says what came of it.
-    async fn make(self, scene: &Scene, node: &str) -> Outcome {
-        let (before, violations) = (scene.seen(node), violations(scene, node));
-        let story = tell(scene, node, self.edit(node)).await;
-        let mut wrong = judge(&self, &story);
-        wrong.extend(compare(scene, node, self.to, &story).await);
-        if (before.created == scene.seen(node).created) == self.rolls() {
-            wrong.push("the pod is another one, or is not, as it should not be".to_owned());
-        }
-        // A pod that stays and shall speak plaintext again gets its tokens so.
-        if self.rolls() || self.to != State::None {
-            wrong.extend(self::violations(scene, node).split_off(violations.len()));
-        }
-        Outcome {
-            change: self,
-            cost: story.cost,
-            wrong,
-        }
-    }
-
-    /// Whether the pod has to go.
-    fn rolls(&self) -> bool {
-        let swap = self.from.is_issuer() && self.to.is_issuer();
-        self.images.is_some()
-            || match self.proxy {
-                // Only what is mounted under another name needs another pod.
-                Proxy::Ours => match (self.from, self.to) {
-                    (_, State::None) => false,
-                    (_, State::Secret(_)) | (State::Secret(_), State::Issuer(_)) => true,
-                    _ => false,
-                },
-                // TLS is in its flags; a certificate under the same name it reads again.
-                Proxy::Original => !swap,
-            }
-    }
-
-    fn tasks(&self) -> Vec<&'static str> {
-        let tls = self.to != State::None;
-        let leaves = self.from.is_issuer() && !self.to.is_issuer();
-        [
-            ("apply-sidecar-cert", self.to.is_issuer()),
-            ("wait-for-sidecar-tls-secret", tls),
-            ("apply-rbac-proxy-config", true),
-            ("apply-statefulset", true),
-            ("apply-service", true),
-            ("replace-pod", true),
-            ("observe-image", self.images.is_some()),
-            ("observe-sidecar-tls", true),
-            ("delete-sidecar-cert", leaves),
-            ("mark-ready", true),
-        ]
-        .into_iter()
-        .filter_map(|(task, wanted)| wanted.then_some(task))
-        .collect()
-    }
-
-    fn kind(&self) -> &'static str {
-        match self.images.is_some() {
-            true => "node-update-tls",
-            false => "tls-toggle",
-        }
-    }
-
-    fn reason(&self) -> &'static str {
-        match self.images.is_some() {
-            true => "UpdateAndTLSToggleStarted",
-            false => "TLSToggleStarted",
-        }
-    }
-
-    fn edit(&self, node: &str) -> Value {
-        let tls = self.to.spec(node);
-        match self.images {
-            Some([_, image]) => json!({ "sidecar": { "tls": tls }, "image": image }),
-            None => json!({ "sidecar": { "tls": tls } }),
-        }
-    }
-}
+pub(crate) const COVERED: Covered = &[(
+    every_change_of_tls_is_one_plan_and_costs_a_pod_only_where_the_pod_has_to_differ,
+    &["sidecar.tls.issuerName", "sidecar.tls.secretName"],
+)];
 
 /// What came of a change.
 #[derive(Clone)]
@@ -195,6 +40,26 @@ struct Outcome {
     change: Change,
     cost: Cost,
     wrong: Vec<String>,
+}
+
+/// Makes the change, and says what came of it.
+async fn make(change: Change, scene: &Scene, node: &str) -> Outcome {
+    let (before, violations) = (scene.seen(node), violations(scene, node));
+    let story = tell(scene, node, change.edit(node)).await;
+    let mut wrong = judge(&change, &story);
+    wrong.extend(compare(scene, node, change.to, &story).await);
+    if (before.created == scene.seen(node).created) == change.rolls() {
+        wrong.push("the pod is another one, or is not, as it should not be".to_owned());
+    }
+    // A pod that stays and shall speak plaintext again gets its tokens so.
+    if change.rolls() || change.to != State::None {
+        wrong.extend(self::violations(scene, node).split_off(violations.len()));
+    }
+    Outcome {
+        change,
+        cost: story.cost,
+        wrong,
+    }
 }
 
 /// A node that goes from one state to another and back.
@@ -248,7 +113,7 @@ impl Journey {
                 to,
                 images: self.image.then_some(images),
             };
-            outcomes.push(change.make(scene, &node).await);
+            outcomes.push(make(change, scene, &node).await);
         }
         outcomes
     }

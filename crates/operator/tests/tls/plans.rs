@@ -4,10 +4,24 @@ use keelson_api::node_condition::NodeCondition;
 use keelson_api::sidecar::IssuerKind;
 use serde_json::json;
 
+use crate::covered::{Covered, missing};
+use crate::matrix;
 use crate::operator::Operator;
 use crate::stage::objects::{tls_by_issuer, tls_by_secret};
 use crate::stage::{Stage, platform};
 use crate::story::{Cost, follow, poke, said, tasks, tell};
+
+const COVERED: Covered = &[(
+    an_issuer_of_another_kind_under_the_same_name_is_another_issuer,
+    &["sidecar.tls.issuerKind"],
+)];
+
+#[test]
+fn every_row_of_tls_has_a_test_that_edits_it() {
+    let tests = [COVERED, matrix::COVERED];
+    let missing = missing(&tests, |row| row.starts_with("sidecar.tls."));
+    assert_eq!(missing, Vec::<String>::new());
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_issuer_of_another_kind_under_the_same_name_is_another_issuer() {
