@@ -3,6 +3,8 @@
 
 #[path = "platform/claims.rs"]
 mod claims;
+#[path = "platform/deployed.rs"]
+mod deployed;
 #[path = "platform/files.rs"]
 mod files;
 #[path = "platform/install.rs"]

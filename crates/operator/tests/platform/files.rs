@@ -1,33 +1,8 @@
-//! The files of `deploy/operator`.
-
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+//! The files of `deploy/operator`: each is read, and its objects can be found.
 
 use serde_json::Value;
 
-const FILES: [&str; 7] = [
-    "namespace.yaml",
-    "accounts.yaml",
-    "roles.yaml",
-    "bindings.yaml",
-    "policies.yaml",
-    "platform.yaml",
-    "deployment.yaml",
-];
-
-/// Every object of the install, in the order of its files.
-pub(crate) static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let objects = |file: &&str| {
-        let text = std::fs::read_to_string(folder().join(file)).expect("a file of the install");
-        serde_saphyr::from_multiple::<Value>(&text).expect("objects in YAML")
-    };
-    FILES.iter().flat_map(objects).collect()
-});
-
-/// The folder of the install.
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/operator")
-}
+use crate::deployed::{FILES, OBJECTS, folder};
 
 /// The one object of this kind and name.
 pub(crate) fn object(kind: &str, name: &str) -> &'static Value {

@@ -3,24 +3,21 @@
 use std::future::Future;
 use std::time::Duration;
 
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use keelson_api::SeiNode;
 use keelson_operator::rights::{Ask, NAMESPACE, OPERATOR};
 use keelson_testbed::{Cluster, until};
-use kube::api::{
-    Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
-};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::files::OBJECTS;
+use crate::deployed::{OBJECTS, apply, token};
 
 /// How long what is eventual may take on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
@@ -38,34 +35,6 @@ pub(crate) async fn installed() -> &'static Cluster {
     })
     .await;
     cluster
-}
-
-/// Applies any object.
-pub(crate) async fn apply(client: &Client, object: &Value) {
-    let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
-    let version = text("/apiVersion").expect("an apiVersion");
-    let (group, version) = version.split_once('/').unwrap_or(("", version));
-    let kind = text("/kind").expect("a kind");
-    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind));
-    let resource = ApiResource {
-        plural: plural(kind),
-        ..resource
-    };
-    let api: Api<DynamicObject> = match text("/metadata/namespace") {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    let name = text("/metadata/name").expect("a name");
-    let params = PatchParams::apply("platform-test").force();
-    let applied = api.patch(name, &params, &Patch::Apply(object)).await;
-    applied.unwrap_or_else(|error| panic!("{kind} {name}: {error}"));
-}
-
-fn plural(kind: &str) -> String {
-    match kind.strip_suffix('y') {
-        Some(start) => format!("{}ies", start.to_lowercase()),
-        None => format!("{}s", kind.to_lowercase()),
-    }
 }
 
 /// Policies count some moments after they are written. Each is tried, without effect, until it does.
@@ -130,17 +99,9 @@ pub(crate) async fn operator(cluster: &Cluster) -> Client {
 
 /// An account, with a token of its own.
 pub(crate) async fn account(cluster: &Cluster, namespace: &str, name: &str) -> Client {
-    let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), namespace);
-    let request = TokenRequest {
-        spec: TokenRequestSpec::default(),
-        ..TokenRequest::default()
-    };
-    let token = accounts
-        .create_token_request(name, &PostParams::default(), &request)
-        .await
-        .expect("a token");
+    let token = token(&cluster.client(), namespace, name).await;
     let mut config = config(cluster).await;
-    config.auth_info.token = Some(token.status.expect("a token").token.into());
+    config.auth_info.token = Some(token.into());
     Client::try_from(config).expect("a client")
 }
 

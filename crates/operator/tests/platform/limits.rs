@@ -11,9 +11,10 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
+use crate::deployed::apply;
 use crate::install::{
-    SOON, account, apply, attributes, create, installed, may, object, operator, person, pod,
-    refused, until_may,
+    SOON, account, attributes, create, installed, may, object, operator, person, pod, refused,
+    until_may,
 };
 use crate::settings::shipped;
 

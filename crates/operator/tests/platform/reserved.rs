@@ -11,10 +11,9 @@ use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::files::OBJECTS;
+use crate::deployed::{OBJECTS, apply};
 use crate::install::{
-    account, apply, attributes, create, installed, node, object, operator, owner_of, refused,
-    until_may,
+    account, attributes, create, installed, node, object, operator, owner_of, refused, until_may,
 };
 
 /// The garbage collector looks for new types every half minute.

@@ -7,7 +7,7 @@ use keelson_operator::rights::{
     self, NAMESPACE, NEEDED, OPERATOR, PROXY, ROLES, Reach, SIDECAR_CLIENT,
 };
 
-use crate::files::OBJECTS;
+use crate::deployed::OBJECTS;
 use crate::install::{account, attributes, installed, may, of, operator, until_may};
 
 /// What is denied to the operator: group, resource, verb, namespace.
