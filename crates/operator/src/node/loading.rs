@@ -14,8 +14,9 @@ use tokio::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Certificates that are not served yet, by node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Loading {
+    patience: Duration,
     waits: Mutex<HashMap<Key, Wait>>,
 }
 
@@ -26,7 +27,21 @@ struct Wait {
     told: bool,
 }
 
+impl Default for Loading {
+    fn default() -> Self {
+        Self::patient_for(PATIENCE)
+    }
+}
+
 impl Loading {
+    /// Nothing is waited for yet; what will be, for so long before somebody is told.
+    pub fn patient_for(patience: Duration) -> Self {
+        Self {
+            patience,
+            waits: Mutex::default(),
+        }
+    }
+
     /// Notes that a node does not serve this certificate yet. Says so once, when it has not for too
     /// long.
     pub fn waits(&self, key: &Key, leaf: Fingerprint) -> bool {
@@ -40,7 +55,7 @@ impl Loading {
         if wait.leaf != leaf {
             *wait = begun();
         }
-        let overdue = !wait.told && wait.since.elapsed() >= PATIENCE;
+        let overdue = !wait.told && wait.since.elapsed() >= self.patience;
         wait.told |= overdue;
         overdue
     }

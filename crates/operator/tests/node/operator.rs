@@ -71,6 +71,19 @@ impl Operator {
         settings: Settings,
         points: Points,
     ) -> Self {
+        let scope = Scope::Namespace(scene.namespace().to_owned());
+        let set = |controller: &mut Controller| controller.points = points;
+        Self::within(scene, client, settings, scope, set).await
+    }
+
+    /// The same for all of a scope, with something of the controller set otherwise.
+    pub(crate) async fn within(
+        scene: &Scene,
+        client: Client,
+        settings: Settings,
+        scope: Scope,
+        set: impl FnOnce(&mut Controller),
+    ) -> Self {
         let account = ServiceAccount {
             metadata: kube::api::ObjectMeta {
                 name: Some(ACCOUNT.to_owned()),
@@ -84,27 +97,26 @@ impl Operator {
             .create(&PostParams::default(), &account)
             .await;
         let address = scene.stage().address();
-        let namespace = scene.namespace().to_owned();
         let accounts = Accounts::new(client.clone(), &settings.sidecar_client.namespace);
         let tokens = Requested::new(Arc::new(accounts));
         let sidecars = Sidecars::new(Arc::new(At(address)), Arc::new(tokens));
         let (recorder, scribe) =
             Recorder::new(client.clone(), FieldManager::Node.as_str(), "operator");
+        let world = World::new();
+        let metrics = Metrics::new(world.clone(), Standing::new());
+        let policies = settings.render.access.is_some();
+        let mut controller = Controller::new(
+            Arc::new(settings),
+            Calls::new(client.clone(), FieldManager::Node),
+            world.clone(),
+            sidecars,
+            recorder,
+            metrics,
+            Points::default(),
+        );
+        set(&mut controller);
         Self(tokio::spawn(async move {
-            let world = World::new();
-            let metrics = Metrics::new(world.clone(), Standing::new());
-            let policies = settings.render.access.is_some();
-            let watches = world.watch(&client, &Scope::Namespace(namespace), policies);
-            let controller = Controller::new(
-                Arc::new(settings),
-                Calls::new(client, FieldManager::Node),
-                world,
-                sidecars,
-                recorder,
-                metrics,
-                points,
-            );
-            let _watches = watches;
+            let _watches = world.watch(&client, &scope, policies);
             tokio::join!(scribe, controller.run());
         }))
     }

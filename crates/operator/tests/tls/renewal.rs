@@ -5,16 +5,20 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use keelson_api::SeiNode;
 use keelson_api::node_condition::{NodeCondition, NodeReason};
+use keelson_operator::node::controller::Controller;
+use keelson_operator::node::loading::Loading;
+use keelson_operator::node::world::Scope;
 use keelson_render::Platform;
 use keelson_testbed::Authority;
+use keelson_tls::Pair;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::manager;
-use crate::operator::Operator;
+use crate::operator::{Operator, settings};
 use crate::stage::objects::{original_proxy, tls_by_issuer, tls_by_secret};
 use crate::stage::{Scene, Stage, platform};
-use crate::story::{Cost, follow, said};
+use crate::story::{Cost, follow, poke, said};
 
 fn fingerprint(node: &SeiNode) -> String {
     let status = node.status.as_ref().expect("a status");
@@ -124,4 +128,50 @@ async fn a_certificate_that_is_not_served_yet_is_said_at_once_and_taken_back_whe
     let story = follow(&scene, &told, before, renewed).await;
     assert!(story.plans.is_empty(), "{:?}", story.plans);
     assert_eq!(story.cost, Cost::NOTHING);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_not_served_for_long_is_told_in_an_event_once() {
+    let scene = Stage::shared().await.scene("not-loaded-long").await;
+    let settings = settings(platform(), scene.namespace());
+    let (client, scope) = (
+        scene.operator_client(),
+        Scope::Namespace(scene.namespace().to_owned()),
+    );
+    // Five minutes are a second here.
+    let patience = Duration::from_secs(1);
+    let set = |it: &mut Controller| it.loading = Loading::patient_for(patience);
+    let _operator = Operator::within(&scene, client, settings, scope, set).await;
+    let authority = Authority::new("given").expect("an authority");
+    scene.tls_secret("given", "node", &authority).await;
+    scene
+        .full_node("node", json!({ "sidecar": tls_by_secret("given") }))
+        .await;
+    let first = fingerprint(&scene.settled("node").await);
+    // One that is served in time is not told.
+    scene.tls_secret("given", "node", &authority).await;
+    let renewed = |node: &SeiNode, _: &_| fingerprint(node) != first;
+    scene.until_status("a renewal", "node", renewed).await;
+
+    scene.script("node", |script| script.refresh = Duration::from_secs(3600));
+    scene.pause("node");
+    scene.tls_secret("given", "node", &authority).await;
+    let secret = scene.api::<Secret>().get("given").await.expect("a Secret");
+    let data = secret.data.expect("data");
+    let pair = Pair::from_pem(&data["tls.crt"].0, &data["tls.key"].0).expect("a pair");
+    let leaf = pair.leaf().fingerprint;
+    let note = format!(
+        "the certificate {leaf} was renewed and is not served after five minutes: look at the proxy of the pod"
+    );
+    let reason = "CertificateNotLoaded";
+    assert_eq!(scene.events("node", reason).await, [note.clone()]);
+    // Looks that find it so again say nothing new.
+    for look in ["one", "another"] {
+        let before = scene.seen("node").requests;
+        poke(&scene, "node", look).await;
+        scene
+            .until_seen("another look", "node", |seen| seen.requests > before)
+            .await;
+    }
+    assert_eq!(scene.events("node", reason).await, [note]);
 }
