@@ -1,5 +1,6 @@
 //! Peers found by label: nobody is waited for, and whoever comes is written down without a restart.
 
+use k8s_openapi::api::core::v1::Pod;
 use keelson_api::SeiNode;
 use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_wire::TaskType::DiscoverPeers;
@@ -7,8 +8,9 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::covered::Covered;
-use crate::mark::{Mark, opened};
-use crate::stage::Scene;
+use crate::mark::{Change, Mark, look_again, opened};
+use crate::stage::ledger::Seen;
+use crate::stage::{Fault, Scene};
 
 pub(crate) const COVERED: Covered = &[
     (
@@ -104,4 +106,59 @@ async fn a_label_is_looked_for_in_the_namespace_that_is_named() {
     let own = scene.namespace().to_owned();
     scene.edit("node", by_label(Some(&own))).await;
     found(&scene, "node", &["other"]).await;
+}
+
+/// What of a node's peers is written down, as its status has it.
+async fn written(scene: &Scene, node: &str) -> Option<String> {
+    let node = scene.api::<SeiNode>().get(node).await.expect("the node");
+    let status = node.status.expect("a status");
+    status.applied.and_then(|applied| applied.peers)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn peers_that_were_found_stay_while_they_are_down_and_while_nobody_new_answers() {
+    let (scene, _operator) = opened("peers-down").await;
+    for name in ["a", "b"] {
+        scene.full_node(name, by_label(None)).await;
+        label(&scene, name, Some("pacific")).await;
+    }
+    found(&scene, "a", &["b"]).await;
+    found(&scene, "b", &["a"]).await;
+    let mark = Mark::of(&scene, "a").await;
+    let good = written(&scene, "a").await;
+    assert!(good.is_some());
+
+    // A peer whose pod went, and whose next one does not answer, is a peer all the same.
+    scene.fault("b", Some(Fault::Refuse));
+    scene.delete::<Pod>("b-0").await;
+    let gone = |seen: &Seen| seen.deleted.len() == 1;
+    scene.until_seen("the end of its pod", "b", gone).await;
+    look_again(&scene, "a").await;
+    found(&scene, "a", &["b"]).await;
+    assert_eq!(mark.since(&scene).await, Change::hot(&[]));
+
+    // One comes, and nobody says who they are: what was good stays written.
+    scene.script("a", |script| {
+        script.fails(
+            DiscoverPeers,
+            1000,
+            "dnsEndpoints: none of 2 hosts answers with its node id",
+        );
+    });
+    scene.full_node("c", by_label(None)).await;
+    label(&scene, "c", Some("pacific")).await;
+    scene
+        .until_status("an attempt that failed", "a", |_, status| {
+            let tasks = status.plan.iter().flat_map(|plan| &plan.tasks);
+            let mut errors = tasks.filter_map(|task| task.error.as_ref());
+            errors.any(|error| error.contains("none of 2 hosts answers"))
+        })
+        .await;
+    assert_eq!(written(&scene, "a").await, good);
+    scene.script("a", |script| script.fails(DiscoverPeers, 0, ""));
+    found(&scene, "a", &["b", "c"]).await;
+    assert_ne!(written(&scene, "a").await, good);
+    let change = mark.since(&scene).await;
+    assert!(change.same_pod, "{change:?}");
+    assert_eq!((change.process_starts, change.restarts.len()), (0, 0));
 }
