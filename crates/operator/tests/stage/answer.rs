@@ -9,6 +9,7 @@ use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
+use keelson_api::SeiNode;
 use keelson_wire::{
     ErrorResponse, NodeIdResponse, Readiness, Refusal, StatusResponse, Submission,
     TaskSubmitResponse, TaskType, route,
@@ -155,9 +156,13 @@ async fn admitted(
 ) -> Reply {
     let path = request.uri().path().to_owned();
     let open = route::OPEN.contains(&path.as_str());
+    let downgraded = is_downgraded(asked, client.clone(), shared).await;
     shared.happen(|world| {
         let token = asked.token.as_deref();
         world.asked(&asked.target.node, &asked.pod, token, asked.plaintext);
+        if downgraded {
+            world.downgraded(&asked.target.node, &asked.pod);
+        }
         Vec::new()
     });
     match fault {
@@ -188,6 +193,21 @@ fn audiences(arguments: &[String]) -> Option<Vec<String>> {
     let mut all = arguments.iter();
     let list = all.find_map(|it| it.strip_prefix("--auth-token-audiences="))?;
     Some(list.split(',').map(str::to_owned).collect())
+}
+
+/// Whether a token comes in plaintext to a pod that has served TLS, and nobody asked for that: the
+/// node's spec wants TLS.
+async fn is_downgraded(asked: &Asked, client: Client, shared: &Shared) -> bool {
+    let in_the_clear = asked.plaintext && asked.token.is_some();
+    if !in_the_clear || !shared.look(|world| world.has_served_tls(&asked.pod)) {
+        return false;
+    }
+    let Place { namespace, name } = &asked.target.node;
+    let nodes = Api::<SeiNode>::namespaced(client, namespace);
+    let node = nodes.get_opt(name).await;
+    // A node that cannot be read has asked for nothing.
+    let sidecar = node.ok().flatten().map(|node| node.spec.sidecar);
+    sidecar.is_none_or(|sidecar| sidecar.is_some_and(|it| it.tls.is_some()))
 }
 
 /// Whether the caller shows a token, and a good one where tokens are looked at.

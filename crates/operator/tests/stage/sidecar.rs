@@ -43,9 +43,13 @@ impl World {
         }
     }
 
+    /// Whether a handshake with a pod has ever ended well.
+    pub(crate) fn has_served_tls(&self, uid: &str) -> bool {
+        self.pods.get(uid).is_some_and(|it| it.tls_was_served)
+    }
+
     /// A request came, with this token or without one.
     pub(crate) fn asked(&mut self, node: &Place, uid: &str, token: Option<&str>, plaintext: bool) {
-        let downgraded = self.pods.get(uid).is_some_and(|it| it.tls_was_served) && plaintext;
         let seen = self.ledger.node(node);
         seen.requests += 1;
         let Some(token) = token else {
@@ -61,10 +65,12 @@ impl World {
         if !seen.shown.contains(&shown) {
             seen.shown.push(shown);
         }
-        if downgraded {
-            let what = format!("a token came in plaintext to pod {uid}, which had served TLS");
-            self.ledger.violated(node, what);
-        }
+    }
+
+    /// A token came to a pod in the clear that must not have.
+    pub(crate) fn downgraded(&mut self, node: &Place, uid: &str) {
+        let what = format!("a token came in plaintext to pod {uid}, which had served TLS");
+        self.ledger.violated(node, what);
     }
 
     /// Whether the gate of a pod is open; nothing where no sidecar runs behind the proxy.

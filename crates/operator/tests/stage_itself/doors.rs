@@ -115,7 +115,8 @@ async fn tokens_are_shown_to_the_api_server_where_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn tls_comes_and_goes_with_the_files_and_a_token_in_plaintext_after_it_is_written_down() {
+async fn tls_comes_and_goes_with_the_files_and_a_token_in_plaintext_nobody_asked_for_is_written_down()
+ {
     let (scene, node) = scene("toggle").await;
     let authority = scene.issuer("toggle-ca").await;
     let plain = Caller::new(&scene, "n");
@@ -168,6 +169,17 @@ async fn tls_comes_and_goes_with_the_files_and_a_token_in_plaintext_after_it_is_
     let found = scene.violations();
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("in plaintext"), "{found:?}");
+
+    // Nobody had asked for that. Once somebody does, it is what shall be.
+    scene.edit("n", json!({ "sidecar": { "tls": null } })).await;
+    assert_eq!(plain.get("/v0/status").await.status(), Some(200));
+    assert_eq!(scene.violations(), found);
+    // Asked for again, it shall not be so any more.
+    scene
+        .edit("n", json!({ "sidecar": tls_by_issuer("toggle-ca") }))
+        .await;
+    assert_eq!(plain.get("/v0/status").await.status(), Some(200));
+    assert_eq!(scene.violations().len(), 2);
     assert_eq!(scene.seen("n").created.len(), 1, "all of it on one pod");
 }
 

@@ -51,10 +51,7 @@ async fn make(change: Change, scene: &Scene, node: &str) -> Outcome {
     if (before.created == scene.seen(node).created) == change.rolls() {
         wrong.push("the pod is another one, or is not, as it should not be".to_owned());
     }
-    // A pod that stays and shall speak plaintext again gets its tokens so.
-    if change.rolls() || change.to != State::None {
-        wrong.extend(self::violations(scene, node).split_off(violations.len()));
-    }
+    wrong.extend(self::violations(scene, node).split_off(violations.len()));
     Outcome {
         change,
         cost: story.cost,
