@@ -7,6 +7,8 @@ SOAK_ROUNDS ?= 10
 # How long each fuzz target runs, and which of them; none named is all.
 FUZZ_SECONDS ?= 600
 FUZZ_TARGETS ?=
+# How the programs in images are built: release, or dev.
+PROFILE ?= release
 # Of every number of a bench: rounds (7 for the proxy, 3 for the sidecar), and seconds of load in each.
 ROUNDS ?=
 SECONDS ?= 2
@@ -75,8 +77,8 @@ fuzz: ## Look for inputs that break a law of the proxy's readers (FUZZ_SECONDS=6
 	@$(CARGO) xtask fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 .PHONY: images
-images: ## Write the container images (pause and a test image so far) to target/images
-	$(TESTBED) images
+images: ## Write the container images to target/images, one OCI layout each (PROFILE=dev: in minutes)
+	$(TESTBED) images --profile $(PROFILE)
 
 .PHONY: bench
 bench: bench-proxy bench-sidecar bench-operator ## Measure against the peers

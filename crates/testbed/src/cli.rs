@@ -5,8 +5,9 @@ use crate::error::{Doing, Error, chain};
 use crate::keeper;
 use crate::node::Pods;
 use crate::peers::{Peer, peer};
+use crate::products::Profile;
 use crate::programs::{KUBERNETES, Program, Programs};
-use crate::{cache, image, state};
+use crate::{cache, images, packages, state};
 use clap::{Parser, Subcommand};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,9 @@ enum Verb {
         /// The folder.
         #[arg(default_value = "target/images")]
         folder: PathBuf,
+        /// How Keelson's own programs are built.
+        #[arg(long, value_enum, default_value_t = Profile::Release)]
+        profile: Profile,
     },
     /// Remove what killed clusters left.
     Sweep,
@@ -83,7 +87,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
                 peer(it)?;
             }
         }
-        Verb::Images { folder } => images(&folder)?,
+        Verb::Images { folder, profile } => write_images(&folder, profile)?,
         Verb::Sweep => {
             for swept in state::sweep(&cache::clusters())? {
                 println!("Removed what cluster {swept} had left.");
@@ -140,11 +144,16 @@ fn kubectl(name: &str, words: &[String]) -> Result<(), Error> {
     Err(refused).doing(|| "kubectl could not be started")
 }
 
-fn images(folder: &Path) -> Result<(), Error> {
-    for file in image::write_all(folder)? {
-        let size = std::fs::metadata(&file).map_or(0, |it| it.len());
-        println!("{:>8.2} MB  {}", size as f64 / 1e6, file.display());
+fn write_images(folder: &Path, profile: Profile) -> Result<(), Error> {
+    packages::provide(packages::IMAGES)?;
+    let mut wanted = images::products(profile, &folder.join("programs"))?;
+    wanted.extend(images::peers()?);
+    wanted.extend(images::standard()?);
+    for image in images::write_all(&wanted, folder)? {
+        let size = image.size as f64 / 1e6;
+        println!("{size:>8.2} MB  {}  {}", image.digest, image.name);
     }
+    println!("They are in {}, one OCI layout each.", folder.display());
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! Container images without a container engine: an OCI image layout in a tar file, the same bytes
 //! for the same content, which `ctr images import` and every registry tool take.
+//!
+//! Which images there are, and what is in each, is for [`crate::images`] to say.
 
-use crate::error::{Doing, Error};
-use crate::programs::pause;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -26,7 +26,9 @@ pub struct Image {
 /// What stands at a path of an image.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// A program or file copied from this machine.
+    /// A program copied from this machine.
+    Program(PathBuf),
+    /// A file copied from this machine, to be read only.
     File(PathBuf),
     /// A symbolic link to this target.
     Link(String),
@@ -34,55 +36,42 @@ pub enum Content {
     Folder(u32),
 }
 
-/// The images a cluster with pods always has: `localhost/pause:1` and `localhost/busybox:1`.
-pub fn standard() -> Result<Vec<Image>, Error> {
-    let pause = Image {
-        name: "localhost/pause:1".into(),
-        entrypoint: vec!["/pause".into()],
-        user: "65535:65535".into(),
-        content: [("pause".into(), Content::File(pause()?))].into(),
-    };
-    let mut content: BTreeMap<_, _> = [
-        "sh", "cat", "echo", "httpd", "id", "ls", "nc", "nslookup", "sleep", "test", "touch",
-        "true",
-    ]
-    .map(|applet| (format!("bin/{applet}"), Content::Link("busybox".into())))
-    .into();
-    content.insert("bin/busybox".into(), Content::File("/bin/busybox".into()));
-    content.insert("tmp".into(), Content::Folder(0o1777));
-    let busybox = Image {
-        name: "localhost/busybox:1".into(),
-        entrypoint: vec!["/bin/sh".into()],
-        user: "65532:65532".into(),
-        content,
-    };
-    Ok(vec![pause, busybox])
+/// An image in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Its reference.
+    pub name: String,
+    /// Where it is.
+    pub file: PathBuf,
+    /// The digest registries and container runtimes know it by.
+    pub digest: String,
+    /// How large the file is.
+    pub size: u64,
 }
 
-/// Writes the standard images into a folder and returns their files.
-pub fn write_all(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    std::fs::create_dir_all(folder).doing(|| format!("{} could not be made", folder.display()))?;
-    standard()?
-        .iter()
-        .map(|image| {
-            let file = folder.join(format!("{}.tar", image.name.replace(['/', ':'], "_")));
-            image
-                .write(&file)
-                .doing(|| format!("image {} could not be written", image.name))?;
-            Ok(file)
-        })
-        .collect()
+/// The bytes of an image's file, and the digest of its manifest.
+struct Layout {
+    bytes: Vec<u8>,
+    digest: String,
 }
 
 impl Image {
-    /// Writes the image whole or not at all.
-    pub fn write(&self, file: &Path) -> io::Result<()> {
+    /// Writes the image into a folder, whole or not at all.
+    pub fn write(&self, folder: &Path) -> io::Result<Written> {
+        let file = folder.join(format!("{}.tar", self.name.replace(['/', ':'], "_")));
+        let layout = self.layout()?;
         let partial = file.with_extension(format!("{}.partial", std::process::id()));
-        std::fs::write(&partial, self.layout()?)?;
-        std::fs::rename(&partial, file)
+        std::fs::write(&partial, &layout.bytes)?;
+        std::fs::rename(&partial, &file)?;
+        Ok(Written {
+            name: self.name.clone(),
+            file,
+            digest: layout.digest,
+            size: layout.bytes.len() as u64,
+        })
     }
 
-    fn layout(&self) -> io::Result<Vec<u8>> {
+    fn layout(&self) -> io::Result<Layout> {
         let layer = self.layer()?;
         let layer_digest = digest(&layer);
         let config = bytes(&json!({
@@ -119,7 +108,10 @@ impl Image {
             let name = digest(blob).replace(':', "/");
             add(&mut layout, &format!("blobs/{name}"), blob)?;
         }
-        layout.into_inner()
+        Ok(Layout {
+            bytes: layout.into_inner()?,
+            digest: digest(&manifest),
+        })
     }
 
     /// One layer, not compressed: images here are read once, from the disk they lie on.
@@ -152,15 +144,20 @@ impl Image {
                     let mut header = header(EntryType::Symlink, 0o777, 0);
                     layer.append_link(&mut header, path, target)?;
                 }
-                Content::File(source) => {
-                    let data = std::fs::read(source)?;
-                    let mut header = header(EntryType::Regular, 0o755, data.len());
-                    layer.append_data(&mut header, path, data.as_slice())?;
-                }
+                Content::Program(source) => copy(&mut layer, path, source, 0o755)?,
+                Content::File(source) => copy(&mut layer, path, source, 0o644)?,
             }
         }
         layer.into_inner()
     }
+}
+
+fn copy(layer: &mut Builder<Vec<u8>>, path: &str, source: &Path, mode: u32) -> io::Result<()> {
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", source.display()));
+    let data = std::fs::read(source).map_err(named)?;
+    let mut header = header(EntryType::Regular, mode, data.len());
+    layer.append_data(&mut header, path, data.as_slice())
 }
 
 fn add(layout: &mut Builder<Vec<u8>>, name: &str, data: &[u8]) -> io::Result<()> {
@@ -225,7 +222,7 @@ mod tests {
             content: [
                 (
                     "bin/program".to_owned(),
-                    Content::File("/proc/version".into()),
+                    Content::Program("/proc/version".into()),
                 ),
                 ("bin/alias".to_owned(), Content::Link("program".into())),
                 ("tmp".to_owned(), Content::Folder(0o1777)),
@@ -250,15 +247,14 @@ mod tests {
 
     #[test]
     fn the_same_content_gives_the_same_bytes() {
-        assert_eq!(
-            example().layout().expect("bytes"),
-            example().layout().expect("bytes")
-        );
+        let (one, other) = (example().layout(), example().layout());
+        let (one, other) = (one.expect("bytes"), other.expect("bytes"));
+        assert!(one.bytes == other.bytes && one.digest == other.digest);
     }
 
     #[test]
     fn every_digest_in_an_image_is_the_digest_of_what_it_names() {
-        let layout = files(&example().layout().expect("bytes"));
+        let layout = files(&example().layout().expect("bytes").bytes);
         for (path, blob) in layout.iter().filter(|(path, _)| path.starts_with("blobs/")) {
             let named = path.trim_start_matches("blobs/").replace('/', ":");
             assert_eq!(named, digest(blob), "{path}");

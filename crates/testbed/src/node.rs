@@ -3,7 +3,7 @@
 use crate::components::{CONTAINERD_SOCKET, NODE};
 use crate::enclosure::Enclosure;
 use crate::error::{Doing, Error};
-use crate::image;
+use crate::images;
 use crate::manifests::{apply, object};
 use crate::state::State;
 use crate::{cache, cgroup};
@@ -64,9 +64,9 @@ pub(crate) fn containerd_answers(enclosure: &Enclosure) -> Result<(), String> {
 
 /// The files of every image the node gets.
 pub(crate) fn images(pods: &Pods) -> Result<Vec<PathBuf>, Error> {
-    let mut files = image::write_all(&cache::folder().join("images"))?;
-    files.extend(pods.images.iter().cloned());
-    Ok(files)
+    let written = images::write_all(&images::standard()?, &cache::folder().join("images"))?;
+    let standard = written.into_iter().map(|it| it.file);
+    Ok(standard.chain(pods.images.iter().cloned()).collect())
 }
 
 /// Takes an image into the container runtime.

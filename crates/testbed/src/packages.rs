@@ -39,6 +39,15 @@ pub(crate) const PODS: &[Need] = &[
     need("dbus-daemon", "dbus"),
 ];
 
+/// What images are made with, and of.
+pub(crate) const IMAGES: &[Need] = &[
+    need("strip", "binutils"),
+    need("ldd", "libc-bin"),
+    need("/bin/bash", "bash"),
+    need("/bin/busybox", "busybox-static"),
+    need(crate::images::AUTHORITIES, "ca-certificates"),
+];
+
 /// What the benches load servers with, and measure beside ours.
 const BENCH: &[Need] = &[
     need("wrk", "wrk"),

@@ -16,11 +16,28 @@ pub enum Peer {
     Versitygw,
     /// A small chain with the command line of Sei's node.
     Seid,
+    /// The same in its next release, which differs in the version it tells and in nothing else.
+    NewSeid,
 }
 
 impl Peer {
     /// Every peer, in the order they are built.
-    pub const ALL: [Self; 3] = [Self::KubeRbacProxy, Self::Versitygw, Self::Seid];
+    pub const ALL: [Self; 4] = [
+        Self::KubeRbacProxy,
+        Self::Versitygw,
+        Self::Seid,
+        Self::NewSeid,
+    ];
+
+    /// Its name, as in `ps`.
+    pub const fn name(self) -> &'static str {
+        self.source().name
+    }
+
+    /// The release it says it is.
+    pub const fn version(self) -> &'static str {
+        self.module().stamps[0].1
+    }
 
     const fn module(self) -> Module {
         match self {
@@ -40,11 +57,8 @@ impl Peer {
                 sources: &[],
                 stamps: &[("main.Version", "v1.8.0")],
             },
-            Self::Seid => Module {
-                folder: "testbed/go/chain",
-                sources: &["app.go", "main.go", "rpc.go"],
-                stamps: &[("github.com/cosmos/cosmos-sdk/version.Version", "v6.0.0")],
-            },
+            Self::Seid => chain(&[("github.com/cosmos/cosmos-sdk/version.Version", "v6.0.0")]),
+            Self::NewSeid => chain(&[("github.com/cosmos/cosmos-sdk/version.Version", "v6.1.0")]),
         }
     }
 
@@ -55,9 +69,17 @@ impl Peer {
                 "github.com/brancz/kube-rbac-proxy/cmd/kube-rbac-proxy",
             ),
             Self::Versitygw => ("versitygw", "github.com/versity/versitygw/cmd/versitygw"),
-            Self::Seid => ("seid", "."),
+            Self::Seid | Self::NewSeid => ("seid", "."),
         };
         Source { name, package }
+    }
+}
+
+const fn chain(stamps: &'static [(&'static str, &'static str)]) -> Module {
+    Module {
+        folder: "testbed/go/chain",
+        sources: &["app.go", "main.go", "rpc.go"],
+        stamps,
     }
 }
 
@@ -92,6 +114,17 @@ mod tests {
                 "{module} {reported}"
             );
         }
+    }
+
+    #[test]
+    fn a_new_release_of_the_chain_says_so() {
+        for one in [Peer::Seid, Peer::NewSeid] {
+            let mut version = std::process::Command::new(peer(one).expect("seid"));
+            let output = version.arg("version").output().expect("its version");
+            let said = [output.stdout, output.stderr].concat();
+            assert_eq!(String::from_utf8_lossy(&said).trim(), one.version());
+        }
+        assert_ne!(Peer::Seid.version(), Peer::NewSeid.version());
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! keelson-proxy before a sidecar, with the flags and the policy a node's pod has.
-//!
-//! Cargo names only a crate's own programs to its tests, and the sidecar may not depend on the proxy,
-//! so cargo is asked to build it: what is already built costs a moment, and what is old is built anew.
 
 use crate::stage::{ask, free, until};
+use keelson_testbed::{Product, Profile, build};
 use keelson_wire::route;
 use std::fs::File;
 use std::path::PathBuf;
@@ -18,21 +16,8 @@ pub(crate) const CONFIG: &str =
 fn program() -> &'static PathBuf {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
     FILE.get_or_init(|| {
-        let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
-        let output = Command::new(cargo)
-            .args(["build", "--quiet", "--locked", "--package=keelson-proxy"])
-            .args(["--bin=keelson-proxy", "--message-format=json"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo");
-        let problem = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{problem}");
-        let said = String::from_utf8(output.stdout).expect("text");
-        let built = said.lines().find_map(|line| {
-            let message: serde_json::Value = serde_json::from_str(line).ok()?;
-            message["executable"].as_str().map(PathBuf::from)
-        });
-        built.expect("a program")
+        let mut built = build(Profile::Dev).expect("Keelson's programs");
+        built.remove(&Product::Proxy).expect("the proxy")
     })
 }
 
