@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use keelson_api::sidecar::IssuerKind;
 use keelson_render::platform::{
-    Access, Bucket, Class, Platform, Program, Proxy, Size, Source, follows_files,
+    Access, Bucket, Class, ObjectStore, Platform, Program, Proxy, Size, Source, follows_files,
 };
 
 mod problems;
@@ -143,6 +143,10 @@ fn platform(reader: &mut Reader<'_>, namespace: &str) -> Platform {
         toleration_key: reader.word("SEI_TOLERATION_KEY"),
         genesis: bucket(reader, "SEI_GENESIS_BUCKET", "SEI_GENESIS_REGION"),
         snapshots: bucket(reader, "SEI_SNAPSHOT_BUCKET", "SEI_SNAPSHOT_REGION"),
+        object_store: ObjectStore {
+            endpoint: reader.optional_word("SEI_OBJECT_STORE_ENDPOINT"),
+            secret: reader.optional_word("SEI_OBJECT_STORE_SECRET"),
+        },
         default: Class {
             pool: reader.word("SEI_NODEPOOL_NAME"),
             storage_class: reader.word("SEI_STORAGE_CLASS_PERF"),

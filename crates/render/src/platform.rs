@@ -18,6 +18,8 @@ pub struct Platform {
     pub genesis: Bucket,
     /// Where snapshots are (`SEI_SNAPSHOT_BUCKET`, `SEI_SNAPSHOT_REGION`).
     pub snapshots: Bucket,
+    /// How sidecars reach both.
+    pub object_store: ObjectStore,
     /// Machines, volume and size of full nodes, replayers and validators.
     pub default: Class,
     /// The same for archive nodes.
@@ -89,6 +91,15 @@ pub struct Bucket {
     pub name: String,
     /// Its region.
     pub region: String,
+}
+
+/// How sidecars reach buckets. What is not said they find as AWS has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectStore {
+    /// An S3 server other than AWS (`SEI_OBJECT_STORE_ENDPOINT`).
+    pub endpoint: Option<String>,
+    /// The Secret in a node's namespace with the keys for it (`SEI_OBJECT_STORE_SECRET`).
+    pub secret: Option<String>,
 }
 
 /// Who may reach the proxy.

@@ -194,6 +194,14 @@ pub const SETTINGS: &[Setting] = &[
         "false where the sidecar's metrics need a permission",
     ),
     optional(
+        "SEI_OBJECT_STORE_ENDPOINT",
+        "the S3 server of the buckets where it is not AWS, such as http://s3.storage.svc:7070",
+    ),
+    optional(
+        "SEI_OBJECT_STORE_SECRET",
+        "the Secret of each namespace of nodes whose AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY open the buckets; without it sidecars look for a role of their pod or machine",
+    ),
+    optional(
         "SEI_AUDIENCES",
         "a list of audiences a proxy accepts in tokens beside the node's own",
     ),

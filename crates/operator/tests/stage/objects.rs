@@ -8,8 +8,8 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use keelson_api::names::Label;
 use keelson_render::names;
 use keelson_render::platform::{
-    Access, Bucket, Class, DEFAULT_TERMINATION_GRACE_SECONDS, Platform, Program, Proxy, Size,
-    Source,
+    Access, Bucket, Class, DEFAULT_TERMINATION_GRACE_SECONDS, ObjectStore, Platform, Program,
+    Proxy, Size, Source,
 };
 use keelson_testbed::{Authority, Identity};
 use kube::api::ObjectMeta;
@@ -44,6 +44,7 @@ pub(crate) fn platform() -> Platform {
         toleration_key: "sei.io/workload".to_owned(),
         genesis: bucket("genesis"),
         snapshots: bucket("snapshots"),
+        object_store: ObjectStore::default(),
         default: class("sei-node", "2000Gi"),
         archive: class("sei-archive", "40Ti"),
         sidecar: program("registry.example/keelson-sidecar:1"),

@@ -63,8 +63,35 @@ fn variables(node: &Node<'_>, platform: &Platform, kind: Kind<'_>) -> Vec<EnvVar
         env("KEELSON_POD_KIND", kind.word()),
         env(FINGERPRINT_VARIABLE, fingerprint::start(node, kind)),
     ];
+    variables.extend(object_store(platform));
     variables.extend(keyring(node, kind));
     variables
+}
+
+/// Where buckets are, and the keys for them, where the platform says so.
+fn object_store(platform: &Platform) -> impl Iterator<Item = EnvVar> {
+    let reach = &platform.object_store;
+    let endpoint = reach.endpoint.as_ref();
+    let endpoint = endpoint.map(|it| env("SEI_OBJECT_STORE_ENDPOINT", it));
+    let keys = reach.secret.iter().flat_map(|secret| {
+        ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map(|name| of_secret(name, secret, name))
+    });
+    endpoint.into_iter().chain(keys)
+}
+
+fn of_secret(variable: &str, secret: &str, key: &str) -> EnvVar {
+    EnvVar {
+        name: variable.to_owned(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            secret_key_ref: Some(SecretKeySelector {
+                name: secret.to_owned(),
+                key: key.to_owned(),
+                optional: None,
+            }),
+            ..EnvVarSource::default()
+        }),
+    }
 }
 
 /// How the keyring is opened; without a backend the sidecar does not sign at all.
@@ -72,18 +99,8 @@ fn keyring(node: &Node<'_>, kind: Kind<'_>) -> Vec<EnvVar> {
     let Some(keyring) = kind.keyring(node) else {
         return Vec::new();
     };
-    let passphrase = keyring.passphrase_secret_ref.as_ref().map(|at| EnvVar {
-        name: PASSPHRASE_VARIABLE.to_owned(),
-        value: None,
-        value_from: Some(EnvVarSource {
-            secret_key_ref: Some(SecretKeySelector {
-                name: at.secret_name.clone(),
-                key: at.key.clone(),
-                optional: None,
-            }),
-            ..EnvVarSource::default()
-        }),
-    });
+    let passphrase = keyring.passphrase_secret_ref.as_ref();
+    let passphrase = passphrase.map(|at| of_secret(PASSPHRASE_VARIABLE, &at.secret_name, &at.key));
     [env("SEI_KEYRING_BACKEND", "file")]
         .into_iter()
         .chain(passphrase)

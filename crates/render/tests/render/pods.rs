@@ -43,6 +43,51 @@ fn every_container_is_confined_and_asks_for_the_memory_it_may_take() {
 }
 
 #[test]
+fn a_sidecar_is_told_of_another_s3_server_and_gets_its_keys_from_a_secret() {
+    let mut other = platform();
+    other.object_store.endpoint = Some("http://s3.storage.svc:7070".to_owned());
+    other.object_store.secret = Some("bucket-keys".to_owned());
+    let told = |pod: &k8s_openapi::api::core::v1::PodSpec, name: &str| {
+        let in_one = |it: &k8s_openapi::api::core::v1::Container| {
+            let found = it.env.iter().flatten().find(|it| it.name == name)?;
+            Some((it.name.clone(), found.clone()))
+        };
+        let all: Vec<_> = containers(pod).into_iter().filter_map(in_one).collect();
+        all
+    };
+    for pod in [
+        pod_of(&node("fullNode"), &other),
+        bootstrap_pod_of(&node("fullNode"), &other),
+    ] {
+        let endpoint = told(&pod, "SEI_OBJECT_STORE_ENDPOINT");
+        let [(at, endpoint)] = endpoint.as_slice() else {
+            panic!("{endpoint:?}")
+        };
+        assert_eq!(at, "sei-sidecar");
+        assert_eq!(
+            endpoint.value.as_deref(),
+            Some("http://s3.storage.svc:7070")
+        );
+        for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
+            let keys = told(&pod, name);
+            let [(at, key)] = keys.as_slice() else {
+                panic!("{keys:?}")
+            };
+            assert_eq!(at, "sei-sidecar");
+            let from = key.value_from.as_ref().expect("no value of its own");
+            let from = from.secret_key_ref.as_ref().expect("a Secret");
+            assert_eq!(
+                (from.name.as_str(), from.key.as_str()),
+                ("bucket-keys", name)
+            );
+        }
+    }
+    let pod = pod_of(&node("fullNode"), &platform());
+    assert!(told(&pod, "SEI_OBJECT_STORE_ENDPOINT").is_empty());
+    assert!(told(&pod, "AWS_ACCESS_KEY_ID").is_empty());
+}
+
+#[test]
 fn sizes_and_machines_are_those_of_the_role_in_both_kinds_of_pod() {
     for (name, pod) in both() {
         let archive = name == "archive";

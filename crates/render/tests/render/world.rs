@@ -4,7 +4,9 @@ use k8s_openapi::api::core::v1::{Container, PodSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use keelson_api::SeiNode;
 use keelson_api::names::Label;
-use keelson_render::platform::{Access, Bucket, Class, Platform, Program, Proxy, Size, Source};
+use keelson_render::platform::{
+    Access, Bucket, Class, ObjectStore, Platform, Program, Proxy, Size, Source,
+};
 use keelson_render::{Node, bootstrap, pod, stateful_set};
 use serde_json::{Value, json};
 
@@ -48,6 +50,7 @@ pub(crate) fn platform() -> Platform {
         toleration_key: "sei.io/workload".to_owned(),
         genesis: bucket("dev-sei-k8s-genesis-artifacts"),
         snapshots: bucket("dev-sei-snapshots"),
+        object_store: ObjectStore::default(),
         default: class("sei-node", "gp3-10k-750", "2000Gi", size("4", "32Gi")),
         archive: class("sei-archive", "gp3-archive", "40Ti", size("48", "448Gi")),
         sidecar: program("sidecar:1", "100m", "256Mi"),
