@@ -12,6 +12,7 @@ use crate::error::{Doing, Error};
 use crate::faults::FaultProxy;
 use crate::forward::forward;
 use crate::kubeconfig::{Credential, client_config, kubeconfig};
+use crate::kubectl::Kubectl;
 use crate::node::{self, Pods};
 use crate::packages;
 use crate::pki::Authority;
@@ -271,6 +272,16 @@ impl Cluster {
     /// Takes an image, an OCI layout in a tar file, into the node's container runtime.
     pub fn import(&self, image: &Path) -> Result<(), Error> {
         node::import(&self.enclosure, image)
+    }
+
+    /// kubectl, talking to this cluster.
+    pub fn kubectl(&self) -> Kubectl {
+        let kubeconfig = self.folder().join("kubeconfig");
+        Kubectl::new(self.program(Program::Kubectl), &kubeconfig)
+    }
+
+    pub(crate) fn enclosure(&self) -> &Enclosure {
+        &self.enclosure
     }
 
     /// The name of the node in a cluster that runs pods.

@@ -17,17 +17,21 @@
 
 mod cache;
 mod cgroup;
+mod chain;
 mod cluster;
 mod command;
 mod components;
+mod containers;
 mod enclosure;
 mod error;
 pub mod faults;
 mod forward;
 pub mod image;
 pub mod images;
+mod install;
 mod keeper;
 mod kubeconfig;
+mod kubectl;
 mod libraries;
 mod manifests;
 mod modules;
@@ -47,9 +51,13 @@ mod wait;
 pub mod cli;
 
 pub use cache::folder as cache_folder;
+pub use chain::{Founding, found};
 pub use cluster::{Cluster, Size};
+pub use containers::{Container, Running};
 pub use enclosure::MASKED_SYSCTLS;
 pub use error::Error;
+pub use install::{Installer, pods};
+pub use kubectl::Kubectl;
 pub use node::{NON_ROOT, Pods};
 pub use packages::provide_bench_tools;
 pub use peers::{Peer, peer};

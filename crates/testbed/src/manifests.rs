@@ -104,7 +104,8 @@ pub(crate) fn object<K: DeserializeOwned>(value: serde_json::Value) -> K {
     serde_json::from_value(value).expect("an object of our own making")
 }
 
-fn read_folder<K: DeserializeOwned>(folder: &Path) -> Result<Vec<K>, Error> {
+/// Every object in the YAML files of a folder, in the order of their names.
+pub(crate) fn read_folder<K: DeserializeOwned>(folder: &Path) -> Result<Vec<K>, Error> {
     let entries =
         std::fs::read_dir(folder).doing(|| format!("{} could not be read", folder.display()))?;
     let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();

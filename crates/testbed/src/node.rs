@@ -77,7 +77,8 @@ pub(crate) fn import(enclosure: &Enclosure, image: &Path) -> Result<(), Error> {
         .map(drop)
 }
 
-fn ctr(words: &[&str]) -> Command {
+/// containerd's own command, for the containers of pods.
+pub(crate) fn ctr(words: &[&str]) -> Command {
     let mut command = Command::new("ctr");
     command
         .args(["--address", CONTAINERD_SOCKET, "--namespace", "k8s.io"])
