@@ -11,9 +11,12 @@ use crate::images;
 use crate::kubectl::Kubectl;
 use crate::manifests::read_folder;
 use crate::node::Pods;
+use crate::packages;
 use crate::products::Profile;
+use crate::progress::Progress;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Installs Keelson into one cluster.
 #[derive(Clone, Debug)]
@@ -23,18 +26,29 @@ pub struct Installer {
 }
 
 /// A node on which Keelson and a chain can run: with their images and the label of the pool, and a
-/// volume for each of this many nodes.
+/// volume for each of this many nodes. What is missing is built.
 pub fn pods(profile: Profile, volumes: usize) -> Result<Pods, Error> {
+    packages::provide(packages::IMAGES)?;
     let folder = cache::folder().join("images");
     let mut wanted = images::products(profile, &folder.join("programs"))?;
     wanted.extend(images::peers()?);
+    let progress = Progress::start("writing images");
     let written = images::write_all(&wanted, &folder)?;
-    Ok(Pods {
+    progress.done();
+    Ok(ready_pods(
+        volumes,
+        written.into_iter().map(|it| it.file).collect(),
+    ))
+}
+
+/// The same, of images that are there.
+pub(crate) fn ready_pods(volumes: usize, images: Vec<PathBuf>) -> Pods {
+    Pods {
         node_labels: [("karpenter.sh/nodepool".to_owned(), "local".to_owned())].into(),
         volumes,
-        images: written.into_iter().map(|it| it.file).collect(),
+        images,
         ..Pods::default()
-    })
+    }
 }
 
 impl Installer {

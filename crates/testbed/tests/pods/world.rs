@@ -3,8 +3,11 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use keelson_api::SeiNode;
+use keelson_api::names::Port;
 use keelson_api::node_status::NodePhase;
-use keelson_testbed::{Cluster, Container, Installer, Kubectl, Profile, Size, found, pods, until};
+use keelson_testbed::{
+    Cluster, Container, Founding, Installer, Kubectl, Profile, Size, found, pods, until,
+};
 use kube::Api;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,7 +20,6 @@ use tokio::sync::OnceCell;
 pub(crate) const SEID: &str = "localhost/seid:v6.0.0";
 /// Long enough for a pod to come and a node to start on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
-const RPC: u16 = 26657;
 
 /// The cluster, and Keelson in it.
 pub(crate) struct World {
@@ -52,14 +54,24 @@ impl World {
 
     /// A namespace of its own for a test, with a chain of its own whose genesis is in the bucket.
     pub(crate) fn chain(&'static self, test: &str) -> Chain {
+        let chain = self.unpublished(test);
+        chain.publish();
+        chain
+    }
+
+    /// The same, with the genesis still to come.
+    pub(crate) fn unpublished(&'static self, test: &str) -> Chain {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("{test}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
         self.installer.namespace(&name).expect("a namespace");
         let founding = found(&name).expect("a chain");
-        self.installer.genesis(&founding).expect("a genesis");
         let keys = self.installer.keys(&name, "validator", &founding);
         keys.expect("keys");
-        Chain { world: self, name }
+        Chain {
+            world: self,
+            name,
+            founding,
+        }
     }
 }
 
@@ -67,6 +79,7 @@ impl World {
 pub(crate) struct Chain {
     pub(crate) world: &'static World,
     pub(crate) name: String,
+    founding: Founding,
 }
 
 impl Drop for Chain {
@@ -81,6 +94,12 @@ impl Drop for Chain {
 }
 
 impl Chain {
+    /// Puts the genesis into the bucket.
+    pub(crate) fn publish(&self) {
+        let put = self.world.installer.genesis(&self.founding);
+        put.expect("a genesis");
+    }
+
     /// A node with this mode, as a person writes it.
     pub(crate) fn node(&self, name: &str, mode: Value) -> Value {
         let labels = json!({ "sei.io/chain": self.name });
@@ -158,16 +177,24 @@ impl Chain {
         pod.map_err(|error| error.to_string())
     }
 
-    /// The height a node itself tells.
-    pub(crate) async fn height(&self, node: &str) -> Result<u64, String> {
+    /// What a port of a node's pod answers to a GET in plain text.
+    pub(crate) async fn get(
+        &self,
+        node: &str,
+        port: Port,
+        path: &str,
+    ) -> Result<(u16, String), String> {
         let pod = self.pod(node).await?;
         let address = pod.status.and_then(|it| it.pod_ip).ok_or("no address")?;
         let address = address.parse().map_err(|_| "an odd address")?;
-        let asked = self
-            .world
-            .cluster
-            .get(SocketAddr::new(address, RPC), "/status");
-        let (_, said) = asked.map_err(|error| error.to_string())?;
+        let address = SocketAddr::new(address, port.number());
+        let answer = self.world.cluster.get(address, path);
+        answer.map_err(|error| error.to_string())
+    }
+
+    /// The height a node itself tells.
+    pub(crate) async fn height(&self, node: &str) -> Result<u64, String> {
+        let (_, said) = self.get(node, Port::Rpc, "/status").await?;
         let said: Value = serde_json::from_str(&said).map_err(|error| error.to_string())?;
         let height = said["sync_info"]["latest_block_height"].as_str();
         height
@@ -195,6 +222,20 @@ impl Chain {
         let cluster = &self.world.cluster;
         let container = cluster.container(&self.name, &format!("{node}-0"), name);
         container.expect("a container that runs")
+    }
+
+    /// What a container of a node's pod has said.
+    pub(crate) fn log(&self, node: &str, container: &str) -> String {
+        let pod = format!("{node}-0");
+        let words = [
+            "--namespace",
+            &self.name,
+            "logs",
+            &pod,
+            "--container",
+            container,
+        ];
+        self.world.kubectl.run(&words).expect("a log")
     }
 
     /// How often each container of a node's pod was started again.
