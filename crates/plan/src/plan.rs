@@ -130,6 +130,14 @@ impl Plan {
         self.replaces(pod) && before.all(Task::is_written_at_once)
     }
 
+    /// Whether this pod came in place of another, by this plan.
+    pub fn has_replaced(&self, pod: &Pod) -> bool {
+        let done = |entry: &&Entry| entry.progress == Progress::Done;
+        let mut done = self.entries.iter().filter(done);
+        let past = done.any(|entry| entry.step.task == Task::ReplacePod);
+        past && self.rolls() && !self.replaces(pod)
+    }
+
     /// Whether `patch-pod-images` has to change this pod: it is of other images, and stays.
     pub fn patches(&self, pod: &Pod) -> bool {
         let want = &self.target.pod;

@@ -130,8 +130,8 @@ impl Sidecars {
             after: call.after,
         };
         let asked = Box::pin(self.asked(whom, over, call, token));
-        let (answer, mut connection) = timeout(call.after, asked).await.unwrap_or(Err(late))?;
-        if connection.settles().await {
+        let (answer, connection) = timeout(call.after, asked).await.unwrap_or(Err(late))?;
+        if let Some(connection) = connection {
             self.pool.put(&whom.pod_uid, over, connection);
         }
         Ok(answer)
@@ -143,20 +143,20 @@ impl Sidecars {
         over: &Transport,
         call: &Call,
         token: Option<&Token>,
-    ) -> Result<(Answer, Connection), CallError> {
+    ) -> Result<(Answer, Option<Connection>), CallError> {
         let address = self.address(whom)?;
-        if let Some(mut kept) = self.pool.take(&whom.pod_uid, over) {
-            match kept.send(call.request(whom, token)?).await {
-                Ok(answer) => return Ok((whole(answer).await?, kept)),
+        if let Some(kept) = self.pool.take(&whom.pod_uid, over) {
+            match kept.ask(call.request(whom, token)?).await {
+                Ok(answered) => return Ok(answered),
                 Err(Unsent::Nothing) => {}
                 Err(Unsent::Perhaps(_)) if call.method == Method::GET => {}
-                Err(Unsent::Perhaps(error)) => return Err(error),
+                Err(Unsent::Perhaps(error) | Unsent::Answer(error)) => return Err(error),
             }
         }
-        let mut new = Connection::open(address, &whom.name(), over).await?;
-        match new.send(call.request(whom, token)?).await {
-            Ok(answer) => Ok((whole(answer).await?, new)),
-            Err(Unsent::Perhaps(error)) => Err(error),
+        let new = Connection::open(address, &whom.name(), over).await?;
+        match new.ask(call.request(whom, token)?).await {
+            Ok(answered) => Ok(answered),
+            Err(Unsent::Perhaps(error) | Unsent::Answer(error)) => Err(error),
             Err(Unsent::Nothing) => {
                 let why = "it closed a new connection at once";
                 Err(CallError::Unreachable(why.to_owned()))
@@ -165,7 +165,8 @@ impl Sidecars {
     }
 }
 
-async fn whole(answer: http::Response<Incoming>) -> Result<Answer, CallError> {
+/// Reads an answer to its end.
+pub(super) async fn whole(answer: http::Response<Incoming>) -> Result<Answer, CallError> {
     let (parts, body) = answer.into_parts();
     let body = Limited::new(body, LARGEST_ANSWER).collect().await;
     let body = body.map_err(|error| match error.is::<LengthLimitError>() {
@@ -227,18 +228,17 @@ mod tests {
         stream.write_all(answer).await.expect("an answer");
     }
 
-    /// The kept connection has ended, and whoever drives it has not run since.
     #[tokio::test]
     async fn a_change_of_which_nothing_was_sent_goes_out_on_a_new_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let at = At(listener.local_addr().expect("an address"));
         let sidecars = Sidecars::new(Arc::new(at), Arc::new(Any));
         let (near, far) = duplex(1024);
-        let dead = Connection::speak(near, Vec::new()).await;
         let over = Transport::Plaintext;
-        sidecars.pool.put("pod", &over, dead.expect("a connection"));
-        drop(far);
+        let dead = Connection::over(near, Vec::new());
+        sidecars.pool.put("pod", &over, dead);
         assert_eq!(sidecars.kept(), 1);
+        drop(far);
         let whom = Whom {
             namespace: "sei".to_owned(),
             node: "pacific".to_owned(),

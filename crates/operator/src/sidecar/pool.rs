@@ -54,7 +54,7 @@ struct Idle {
 }
 
 impl Idle {
-    fn usable(&self, now: Instant) -> bool {
+    fn usable(&mut self, now: Instant) -> bool {
         now < self.since + IDLE && !self.connection.is_closed()
     }
 }
@@ -79,7 +79,7 @@ impl Waiting {
 impl Pool {
     /// A connection to this pod that can be used, if one waits.
     pub(super) fn take(&self, pod_uid: &str, over: &Transport) -> Option<Connection> {
-        let idle = self.kept().pods.get_mut(pod_uid)?.over(over).take()?;
+        let mut idle = self.kept().pods.get_mut(pod_uid)?.over(over).take()?;
         (idle.usable(Instant::now()) && idle.connection.is_trusted(over)).then_some(idle.connection)
     }
 
@@ -107,9 +107,13 @@ impl Pool {
     /// How many connections can be used.
     pub(super) fn len(&self) -> usize {
         let now = Instant::now();
-        let kept = self.kept();
-        let idle = kept.pods.values().flat_map(|it| [&it.plaintext, &it.tls]);
-        idle.flatten().filter(|it| it.usable(now)).count()
+        let mut kept = self.kept();
+        let waiting = kept.pods.values_mut();
+        let idle = waiting.flat_map(|it| [&mut it.plaintext, &mut it.tls]);
+        idle.flatten()
+            .map(|it| it.usable(now))
+            .filter(|it| *it)
+            .count()
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -126,14 +130,13 @@ mod tests {
     const OVER: Transport = Transport::Plaintext;
 
     /// A connection, and its other end.
-    async fn connection() -> (Connection, DuplexStream) {
+    fn connection() -> (Connection, DuplexStream) {
         let (near, far) = duplex(1024);
-        let opened = Connection::speak(near, Vec::new()).await;
-        (opened.expect("a connection"), far)
+        (Connection::over(near, Vec::new()), far)
     }
 
-    async fn keep(pool: &Pool, pod_uid: &str) -> DuplexStream {
-        let (connection, far) = connection().await;
+    fn keep(pool: &Pool, pod_uid: &str) -> DuplexStream {
+        let (connection, far) = connection();
         pool.put(pod_uid, &OVER, connection);
         far
     }
@@ -151,10 +154,10 @@ mod tests {
             most: 2,
             ..Pool::default()
         };
-        let one = keep(&pool, "one").await;
-        let _two = keep(&pool, "two").await;
-        closed(keep(&pool, "three").await).await;
-        let _again = keep(&pool, "one").await;
+        let one = keep(&pool, "one");
+        let _two = keep(&pool, "two");
+        closed(keep(&pool, "three")).await;
+        let _again = keep(&pool, "one");
         closed(one).await;
         assert_eq!(pool.len(), 2);
         assert!(pool.take("three", &OVER).is_none());
@@ -164,11 +167,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_waited_too_long_is_closed_when_another_is_kept() {
         let pool = Pool::default();
-        let old = keep(&pool, "old").await;
-        let gone = keep(&pool, "gone").await;
+        let old = keep(&pool, "old");
+        let gone = keep(&pool, "gone");
         drop(gone);
         tokio::time::advance(IDLE).await;
-        let _new = keep(&pool, "new").await;
+        let _new = keep(&pool, "new");
         closed(old).await;
         assert_eq!(pool.len(), 1);
     }

@@ -1,7 +1,9 @@
 //! The list of each kind of plan, task by task, as the specification has it.
 
 use keelson_api::task::PlanKind;
-use keelson_plan::{Drift, Memory, Observed, Plan, Source, Stage, Start, Task, Tls, lint};
+use keelson_plan::{
+    Drift, Memory, Observed, Plan, Progress, Source, Stage, Start, Task, Tls, lint,
+};
 
 use crate::history::{Edit, Operator};
 use crate::targets::{issuer, s3, target};
@@ -264,6 +266,34 @@ fn a_pod_that_is_replaced_is_not_changed_in_place_and_one_that_stays_is_not_repl
     let mut stays = goes;
     stays.image = "b".to_owned();
     assert!(!plan.replaces(&stays) && plan.patches(&stays));
+}
+
+#[test]
+fn a_pod_is_as_good_as_gone_once_nothing_stands_before_its_replacement_that_may_wait() {
+    let done = |plan: &mut Plan, last: Task| {
+        let past = plan.entries.iter_mut();
+        let mut past = past.take_while(|entry| entry.step.task <= last);
+        past.by_ref().for_each(|it| it.progress = Progress::Done);
+    };
+    let goes = target(s3()).pod;
+    let mut comes = goes.clone();
+    comes.image = "b".to_owned();
+    let mut plan = update(|operator| operator.edit(&image_b(None)));
+    assert!(plan.is_about_to_replace(&goes));
+    assert!(!plan.is_about_to_replace(&comes) && !plan.has_replaced(&comes));
+    done(&mut plan, Task::ReplacePod);
+    assert!(plan.has_replaced(&comes) && !plan.has_replaced(&goes));
+    // A certificate is waited for first.
+    let tls = Some(issuer("x"));
+    let mut plan = updated(true, tls.clone(), |operator| {
+        operator.edit(&image_b(tls));
+    });
+    assert!(!plan.is_about_to_replace(&goes));
+    done(&mut plan, Task::AwaitSecret);
+    assert!(plan.is_about_to_replace(&goes));
+    // What rolls nothing replaces nothing.
+    let plan = update(|operator| operator.edit(&edit(Some(issuer("x")))));
+    assert!(!plan.is_about_to_replace(&goes) && !plan.has_replaced(&goes));
 }
 
 #[test]

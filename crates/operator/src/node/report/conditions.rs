@@ -90,11 +90,11 @@ fn ready(found: &Findings<'_>) -> Option<Said> {
     }
     let plan = found.plan.map(|it| &it.plan);
     match pod(found) {
-        Some(pod) if pod.ready && !pod.identity.leaving && !is_going(found, pod) => {
-            yes(Reason::NodeReady, "")
-        }
         _ if found.applied.data != Some(DataState::Complete) => {
             no(Reason::Initializing, "the node is being set up")
+        }
+        Some(pod) if pod.ready && !pod.identity.leaving && !is_replaced(found, pod) => {
+            yes(Reason::NodeReady, "")
         }
         Some(SeenPod {
             stuck: Some((container, why)),
@@ -109,14 +109,14 @@ fn ready(found: &Findings<'_>) -> Option<Said> {
     }
 }
 
-/// Whether the pod is about to be replaced: who asks whether the node is ready, right after an edit, is
-/// not told that it is.
-fn is_going(found: &Findings<'_>, pod: &SeenPod) -> bool {
+/// Whether the pod is about to be replaced, or the one before was and this one is not approved yet: who
+/// asks right after an edit whether the node is ready is not told that it is.
+fn is_replaced(found: &Findings<'_>, pod: &SeenPod) -> bool {
     let (Some(plan), Some(desired)) = (found.plan, found.desired) else {
         return false;
     };
     let seen = pod.made.seen_from(&desired.demand);
-    plan.plan.is_about_to_replace(&seen)
+    plan.plan.is_about_to_replace(&seen) || plan.plan.has_replaced(&seen)
 }
 
 /// The pod is ready while the node keeps up with the chain; before it runs nothing is known.
