@@ -1,10 +1,11 @@
 //! The kinds of plans: how each is brought about, and how many pods it may cost.
 
 use keelson_api::SeiNode;
+use keelson_render::Platform;
 use serde_json::json;
 
-use crate::stage::Scene;
-use crate::stage::objects::tls_by_issuer;
+use crate::stage::objects::{original_proxy, tls_by_issuer};
+use crate::stage::{Scene, platform};
 
 /// What brings a plan about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +25,8 @@ pub(crate) enum Kind {
     TlsOff,
     BothOn,
     BothOff,
+    FlagsOn,
+    FlagsOff,
 }
 
 /// Plans that set a node up.
@@ -49,6 +52,9 @@ pub(crate) const EDITS: [Kind; 10] = [
     Kind::BothOff,
 ];
 
+/// Changes of TLS under kube-rbac-proxy, which has it in its flags.
+pub(crate) const ORIGINAL_EDITS: [Kind; 2] = [Kind::FlagsOn, Kind::FlagsOff];
+
 /// Issuers the edits take turns with.
 pub(crate) const ISSUERS: [&str; 2] = ["first-issuer", "second-issuer"];
 
@@ -58,14 +64,17 @@ impl Kind {
         match self {
             // The pod of the Job goes with it.
             Self::Bootstrap => 1,
-            Self::Image | Self::BothOn | Self::BothOff => 1,
+            Self::Image | Self::BothOn | Self::BothOff | Self::FlagsOn | Self::FlagsOff => 1,
             _ => 0,
         }
     }
 
-    /// Whether it ends without TLS: then tokens may come in plaintext, whatever was served before.
-    pub(crate) fn allows_plaintext(self) -> bool {
-        !matches!(self, Self::TlsOn | Self::TlsSwap | Self::BothOn)
+    /// The platform it happens on.
+    pub(crate) fn platform(self) -> Platform {
+        match ORIGINAL_EDITS.contains(&self) {
+            true => original_proxy(),
+            false => platform(),
+        }
     }
 
     /// Brings it about.
@@ -96,9 +105,9 @@ impl Kind {
             Self::SidecarImage => json!({ "sidecar": { "image": "registry.example/sidecar:2" } }),
             Self::Overrides => json!({ "overrides": { "logging.level": "debug" } }),
             Self::Peers => json!({ "peers": [{ "static": { "addresses": [peer] } }] }),
-            Self::TlsOn => json!({ "sidecar": tls(0) }),
+            Self::TlsOn | Self::FlagsOn => json!({ "sidecar": tls(0) }),
             Self::TlsSwap => json!({ "sidecar": tls(1) }),
-            Self::TlsOff => json!({ "sidecar": { "tls": null } }),
+            Self::TlsOff | Self::FlagsOff => json!({ "sidecar": { "tls": null } }),
             Self::BothOn => json!({ "image": "registry.example/seid:v6.2.0", "sidecar": tls(0) }),
             Self::BothOff => json!({
                 "image": "registry.example/seid:v6.3.0", "sidecar": { "tls": null },
