@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use keelson_plan::{
-    Memory, Next, Observed, Outcome, Plan, Stage, Start, Target, Tls, Verdict, lint, next,
+    Memory, Next, Observed, Outcome, Plan, Stage, Start, Step, Target, Tls, Verdict, lint, next,
 };
 use proptest::prelude::*;
 
@@ -129,6 +129,8 @@ pub(crate) struct Operator {
     pub(crate) begun: Vec<Plan>,
     /// What the operator did that it must not.
     pub(crate) wrong: Vec<String>,
+    /// Steps that were done once more, and changed nothing.
+    pub(crate) repeated: u32,
 }
 
 impl Operator {
@@ -147,6 +149,7 @@ impl Operator {
             now: Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24),
             begun: Vec::new(),
             wrong: Vec::new(),
+            repeated: 0,
         }
     }
 
@@ -223,6 +226,9 @@ impl Operator {
                     },
                     Fate::Fine | Fate::Lost => self.world.perform(&plan, step, attempt),
                 };
+                if outcome == Outcome::Done {
+                    self.repeat(&plan, step, attempt);
+                }
                 let mut memory = self.memory.clone();
                 let verdict = plan.record(&mut memory, outcome, self.now);
                 if fate != Fate::Lost {
@@ -252,6 +258,20 @@ impl Operator {
             }
         }
         false
+    }
+
+    /// Does what is done once more, in a world that has moved on meanwhile: nothing comes of it.
+    fn repeat(&mut self, plan: &Plan, step: Step, attempt: u32) {
+        let mut later = self.world.clone();
+        (0..2).for_each(|_| later.tick());
+        let mut twice = later.clone();
+        let outcome = twice.perform(plan, step, attempt);
+        if outcome != Outcome::Done || twice != later {
+            let change = format!("{later:?} became {twice:?}");
+            let what = format!("{step}, done once more, came to {outcome:?}: {change}");
+            self.wrong.push(what);
+        }
+        self.repeated += 1;
     }
 
     fn begin(&mut self, plan: Plan, have: &Observed, fate: Fate) {

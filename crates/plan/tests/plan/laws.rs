@@ -107,6 +107,19 @@ proptest! {
         prop_assert_eq!(operator.world.patches - patched, patches);
     }
 
+    /// Any task may be done twice, whatever the history and whatever the cluster did meanwhile: the
+    /// second time changes nothing. Every law holds its operator to it; this one wants nothing else.
+    #[test]
+    fn tasks_are_idempotent(start in start(), reloads: bool, history in history(), last in good_edit()) {
+        let mut operator = Operator::new(start, reloads);
+        operator.live(&history);
+        operator.world.sidecar.failing = 0;
+        operator.edit(&last);
+        prop_assert!(operator.settle());
+        prop_assert_eq!(&operator.wrong, &Vec::<String>::new());
+        prop_assert!(operator.repeated > 0, "nothing was done");
+    }
+
     /// No history cycles the pod more often than a person edited something that rolls.
     #[test]
     fn no_cycle_without_an_edit(start in start(), reloads: bool, history in history()) {

@@ -12,7 +12,7 @@ enum State {
 }
 
 /// What a sidecar was asked, by name, and how far it is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sidecar {
     tasks: BTreeMap<String, State>,
     /// Ticks a task takes.

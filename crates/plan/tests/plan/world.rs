@@ -19,14 +19,14 @@ pub(crate) const BROKEN: &str = "broken";
 pub(crate) const BY_HAND: &str = "by hand";
 
 /// The bootstrap Job.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Job {
     pub(crate) approved: bool,
     pub(crate) complete: bool,
 }
 
 /// A cluster with one node in it, and what happened to the node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct World {
     pub(crate) volume: bool,
     pub(crate) data: Option<Data>,
