@@ -2,6 +2,8 @@
 
 #[path = "render/adoption.rs"]
 mod adoption;
+#[path = "../../seid-config/tests/config/committed.rs"]
+mod committed;
 #[path = "render/golden.rs"]
 mod golden;
 #[path = "render/keys.rs"]

@@ -2,6 +2,8 @@
 
 #[path = "config/checks.rs"]
 mod checks;
+#[path = "config/committed.rs"]
+mod committed;
 #[path = "config/editing.rs"]
 mod editing;
 #[path = "config/golden.rs"]

@@ -3,9 +3,6 @@
 //! After a change that is meant, `KEELSON_BLESS=1 cargo test -p keelson-render golden` writes them
 //! again; the difference is for the reviewer.
 
-use std::fs;
-use std::path::PathBuf;
-
 use keelson_api::SeiNode;
 use keelson_render::{
     Node, Platform, bootstrap, certificate, claim, network_policy, proxy_config, service,
@@ -13,6 +10,7 @@ use keelson_render::{
 };
 use serde::Serialize;
 
+use super::committed::compare;
 use super::world::{MODES, changed, node, original_proxy, platform, tls_states, with};
 
 fn document(object: impl Serialize) -> String {
@@ -40,25 +38,6 @@ fn bootstrap_objects(node: &SeiNode, platform: &Platform) -> String {
     let node = Node::read(node).expect("a node");
     let job = bootstrap::job(&node, platform).expect("a Job");
     document(service::bootstrap(&node)) + &document(job)
-}
-
-fn compare(name: &str, text: &str) -> Option<String> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let path = folder.join(name);
-    if std::env::var_os("KEELSON_BLESS").is_some() {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
-        fs::write(&path, text).expect("the file is written");
-        return None;
-    }
-    let golden = fs::read_to_string(&path).unwrap_or_default();
-    (golden != text).then(|| {
-        let pairs = golden.lines().zip(text.lines()).enumerate();
-        let differing = pairs.filter(|(_, (was, is))| was != is).take(5);
-        let lines: Vec<_> = differing
-            .map(|(at, (was, is))| format!("  line {}: {was} -> {is}", at + 1))
-            .collect();
-        format!("{name} is not what is committed:\n{}", lines.join("\n"))
-    })
 }
 
 #[test]
