@@ -143,13 +143,13 @@ async fn a_node_finds_peers_by_label_in_the_namespace_it_names_and_not_in_its_ow
         .await;
     scene.settled("node").await;
     let there = host(&elsewhere, "peer");
-    found(&scene, "node", &[there.clone()]).await;
+    found(&scene, "node", std::slice::from_ref(&there)).await;
     let before = scene.seen("node");
 
     // Its own namespace, and both.
     scene.edit("node", label(None)).await;
     let here = host(&scene, "peer");
-    found(&scene, "node", &[here.clone()]).await;
+    found(&scene, "node", std::slice::from_ref(&here)).await;
     let both = json!([
         label(None)["peers"][0],
         label(Some(elsewhere.namespace()))["peers"][0],
