@@ -23,6 +23,12 @@ MINUTES ?= 10
 # failure does not meet one; `make soak` draws new ones.
 SEED ?= 20261115
 
+# A cluster of yours, where one is named on the command line: what a shell has exported does not count,
+# because `make up` itself tells people to export it. With REGISTRY for images and STORAGE_CLASS for data.
+ifeq ($(origin KUBECONFIG),command line)
+ELSEWHERE = --kubeconfig $(KUBECONFIG) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(STORAGE_CLASS),--storage-class $(STORAGE_CLASS))
+endif
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -30,12 +36,12 @@ help: ## Show these lines
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: up
-up: ## Start a real one-machine Kubernetes with Keelson's types in it
-	@$(TESTBED) up
+up: ## Start a real one-machine Kubernetes with Keelson and a chain in it (KUBECONFIG=…: into that cluster)
+	@$(TESTBED) up $(ELSEWHERE)
 
 .PHONY: down
 down: ## Take it away again, with every trace
-	@$(TESTBED) down
+	@$(TESTBED) down $(ELSEWHERE)
 
 .PHONY: status
 status: ## Say what is up

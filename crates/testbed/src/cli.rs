@@ -2,13 +2,16 @@
 
 use crate::cluster::{Size, prepare};
 use crate::error::{Doing, Error, chain};
+use crate::install::Installer;
 use crate::keeper;
+use crate::kubectl::Kubectl;
 use crate::node::Pods;
 use crate::peers::{Peer, peer};
 use crate::products::Profile;
 use crate::programs::{KUBERNETES, Program, Programs};
-use crate::{cache, images, packages, state};
+use crate::{cache, images, packages, state, up};
 use clap::{Parser, Subcommand};
+use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,10 +29,10 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Bring the cluster up with Keelson's types in it; one that is up is left as it is.
-    Up,
-    /// Take the cluster down and remove every trace of it.
-    Down,
+    /// Bring a cluster up with Keelson and a chain of three nodes in it; what is up is left as it is.
+    Up(Where),
+    /// Take the cluster down and remove every trace of it, or take Keelson out of a cluster of yours.
+    Down(Where),
     /// Say what is up.
     Status,
     /// Print the kubeconfig of the cluster.
@@ -63,14 +66,37 @@ enum Verb {
     Keep,
 }
 
+/// Which cluster to go to.
+#[derive(Debug, clap::Args)]
+struct Where {
+    /// Use the cluster of this kubeconfig instead of one on this machine.
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+    /// The registry that cluster has the images of `make images` from.
+    #[arg(long, requires = "kubeconfig", default_value = "localhost")]
+    registry: String,
+    /// The storage class for the data of nodes there.
+    #[arg(long, requires = "kubeconfig")]
+    storage_class: Option<String>,
+    /// The cluster and Keelson's types alone.
+    #[arg(long, conflicts_with = "kubeconfig")]
+    bare: bool,
+}
+
 /// Does what was asked.
 pub async fn run(arguments: Arguments) -> Result<(), Error> {
     let name = arguments.name.as_str();
     match arguments.verb {
-        Verb::Up => up(name).await?,
-        Verb::Down => match keeper::down(name).await? {
-            true => println!("Cluster {name} is gone."),
-            false => println!("There was no cluster {name}."),
+        Verb::Up(at) => match &at.kubeconfig {
+            Some(kubeconfig) => up_elsewhere(kubeconfig, &at).await?,
+            None => up(name, at.bare).await?,
+        },
+        Verb::Down(at) => match &at.kubeconfig {
+            Some(kubeconfig) => installer(kubeconfig, &at)?.remove()?,
+            None => match keeper::down(name).await? {
+                true => println!("Cluster {name} is gone."),
+                false => println!("There was no cluster {name}."),
+            },
         },
         Verb::Status => status(name)?,
         Verb::Kubeconfig { path } => {
@@ -98,14 +124,43 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-async fn up(name: &str) -> Result<(), Error> {
+async fn up(name: &str, bare: bool) -> Result<(), Error> {
     keeper::up(name).await?;
     let file = kubeconfig_of(name)?;
-    println!("\nKubernetes {KUBERNETES} with Keelson's types. Try:\n");
-    println!("  export KUBECONFIG={}", file.display());
-    println!("  {} get nodes,crds", program(Program::Kubectl)?.display());
-    println!("  make down");
+    let kubectl = program(Program::Kubectl)?;
+    if !bare {
+        let kubectl = Kubectl::new(kubectl.clone(), &file);
+        let installer = Installer::new(kubectl.clone());
+        up::up(&kubectl, &installer, &BTreeMap::new()).await?;
+    }
+    let folder = kubectl.parent().unwrap_or(&kubectl).display();
+    println!("\nKubernetes {KUBERNETES} with Keelson. For a shell that finds it:\n");
+    println!("  export KUBECONFIG={} PATH={folder}:$PATH", file.display());
+    match bare {
+        true => println!("  kubectl get nodes,crds"),
+        false => println!("\nThen try:\n\n{}", up::NEXT),
+    }
+    println!("\n`make down` takes everything away.");
     Ok(())
+}
+
+/// Keelson in a cluster someone else runs.
+async fn up_elsewhere(kubeconfig: &Path, at: &Where) -> Result<(), Error> {
+    let installer = installer(kubeconfig, at)?;
+    installer.check()?;
+    let classes = at.storage_class.iter().flat_map(|class| {
+        let settings = ["PERF", "DEFAULT", "ARCHIVE"];
+        settings.map(|it| (format!("SEI_STORAGE_CLASS_{it}"), class.clone()))
+    });
+    let kubectl = Kubectl::new(program(Program::Kubectl)?, kubeconfig);
+    up::up(&kubectl, &installer, &classes.collect()).await?;
+    println!("\nTry:\n\n{}", up::NEXT);
+    Ok(())
+}
+
+fn installer(kubeconfig: &Path, at: &Where) -> Result<Installer, Error> {
+    let kubectl = Kubectl::new(program(Program::Kubectl)?, kubeconfig);
+    Ok(Installer::new(kubectl).images(&at.registry))
 }
 
 fn status(name: &str) -> Result<(), Error> {

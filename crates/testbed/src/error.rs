@@ -68,6 +68,12 @@ pub enum Error {
         /// Which one.
         name: String,
     },
+    /// A cluster someone else runs is not fit for Keelson yet.
+    #[error("Keelson cannot be installed into that cluster: {what}")]
+    Unfit {
+        /// What is missing, and what to do.
+        what: String,
+    },
     /// The cluster's state folder cannot be used.
     #[error("{path} cannot hold a cluster: {why}", path = path.display())]
     StateFolder {

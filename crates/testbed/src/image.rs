@@ -3,6 +3,7 @@
 //!
 //! Which images there are, and what is in each, is for [`crate::images`] to say.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ pub enum Content {
 }
 
 /// An image in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Its reference.
     pub name: String,
@@ -58,7 +59,7 @@ struct Layout {
 impl Image {
     /// Writes the image into a folder, whole or not at all.
     pub fn write(&self, folder: &Path) -> io::Result<Written> {
-        let file = folder.join(format!("{}.tar", self.name.replace(['/', ':'], "_")));
+        let file = file(&self.name, folder);
         let layout = self.layout()?;
         let partial = file.with_extension(format!("{}.partial", std::process::id()));
         std::fs::write(&partial, &layout.bytes)?;
@@ -150,6 +151,11 @@ impl Image {
         }
         layer.into_inner()
     }
+}
+
+/// Where the image of this name is, in a folder of images.
+pub(crate) fn file(name: &str, folder: &Path) -> PathBuf {
+    folder.join(format!("{}.tar", name.replace(['/', ':'], "_")))
 }
 
 fn copy(layer: &mut Builder<Vec<u8>>, path: &str, source: &Path, mode: u32) -> io::Result<()> {

@@ -15,6 +15,8 @@ use crate::programs::pause;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+mod kept;
+
 /// The version of Keelson's own images.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Where the distribution keeps the authorities a program may trust, and where programs look.
@@ -98,14 +100,23 @@ pub fn peers() -> Result<Vec<Image>, Error> {
     Ok(images)
 }
 
-/// Writes images into a folder.
+/// Writes images into a folder, but for those that are there already.
 pub fn write_all(images: &[Image], folder: &Path) -> Result<Vec<Written>, Error> {
     std::fs::create_dir_all(folder).doing(|| format!("{} could not be made", folder.display()))?;
     let write = |image: &Image| {
-        let written = image.write(folder);
+        let written = kept::write(image, folder);
         written.doing(|| format!("image {} could not be written", image.name))
     };
     images.iter().map(write).collect()
+}
+
+/// The files of the images that were written into a folder for Keelson and its peers.
+pub(crate) fn written(folder: &Path) -> Vec<PathBuf> {
+    let products = Product::ALL.into_iter().map(name);
+    let peers = Peer::ALL.into_iter().map(peer_name);
+    let names = products.chain(peers).chain([EXPORTER.to_owned()]);
+    let files = names.map(|name| crate::image::file(&name, folder));
+    files.filter(|file| file.exists()).collect()
 }
 
 /// One program with what it is linked to.

@@ -67,6 +67,47 @@ impl Installer {
         self
     }
 
+    /// Whether a cluster someone else runs has what Keelson and the example need.
+    pub fn check(&self) -> Result<(), Error> {
+        let certificates = ["crd", "certificates.cert-manager.io", "--output=name"];
+        let pool = [
+            "nodes",
+            "--selector=karpenter.sh/nodepool=local",
+            "--output=name",
+        ];
+        let found = |words: &[&str]| {
+            let said = self
+                .kubectl
+                .run(&[&["get", "--ignore-not-found"], words].concat());
+            said.map(|it| !it.trim().is_empty())
+        };
+        if !found(&certificates)? {
+            return Err(Error::Unfit {
+                what: "it has no cert-manager: install it first".into(),
+            });
+        }
+        if !found(&pool)? {
+            return Err(Error::Unfit {
+                what: "no node of it may run nodes of the chain: `kubectl label node NAME karpenter.sh/nodepool=local`".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes away all that was installed; what takes long goes on by itself.
+    pub fn remove(&self) -> Result<(), Error> {
+        let mut objects = self.objects("examples/local")?;
+        // Nodes first, while there is an operator to see them off.
+        objects.sort_by_key(|it| it["kind"] != "SeiNode");
+        objects.extend(self.objects("deploy/local")?);
+        objects.extend(self.objects("deploy/operator")?);
+        objects.extend(self.objects("deploy/crds")?);
+        let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
+        let words = ["delete", "--ignore-not-found", "--timeout=120s", "-f", "-"];
+        self.kubectl.feed(&words, list.to_string().as_bytes())?;
+        Ok(())
+    }
+
     /// Types, rights, the settings of a small platform with these changes, and the operator. What is
     /// there already stays as it is.
     pub fn operator(&self, changes: &BTreeMap<String, String>) -> Result<String, Error> {

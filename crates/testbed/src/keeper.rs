@@ -9,7 +9,9 @@ use crate::cache;
 use crate::cluster::{Cluster, Size, prepare};
 use crate::components::NODE;
 use crate::error::{Doing, Error};
-use crate::node::Pods;
+use crate::images;
+use crate::install::{pods, ready_pods};
+use crate::products::Profile;
 use crate::progress::{Progress, say, spelled};
 use crate::state;
 use nix::sys::signal::{Signal, kill};
@@ -22,6 +24,8 @@ use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
 const READY: &str = "ready";
+/// How many nodes a person may have at once.
+const VOLUMES: usize = 16;
 
 /// The folder of the named cluster.
 pub(crate) fn folder(name: &str) -> PathBuf {
@@ -37,7 +41,8 @@ pub(crate) fn is_up(name: &str) -> Result<bool, Error> {
 pub(crate) async fn up(name: &str) -> Result<(), Error> {
     let started = Instant::now();
     // Everything slow happens here, where its progress is seen.
-    prepare(&Size::Pods(Pods::default()))?;
+    let pods = pods(Profile::Dev, VOLUMES)?;
+    prepare(&Size::Pods(pods))?;
     if is_up(name)? {
         say(&format!("Cluster {name} is up already."));
         return Ok(());
@@ -109,7 +114,8 @@ pub(crate) async fn keep(name: &str) -> Result<(), Error> {
 }
 
 async fn start(name: &str) -> Result<Cluster, Error> {
-    let cluster = Cluster::named(name, Size::Pods(Pods::default())).await?;
+    let images = images::written(&cache::folder().join("images"));
+    let cluster = Cluster::named(name, Size::Pods(ready_pods(VOLUMES, images))).await?;
     cluster.install_crds().await?;
     let ready = cluster.folder().join(READY);
     std::fs::write(folder(name).join("keeper"), std::process::id().to_string())

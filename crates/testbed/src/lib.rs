@@ -46,6 +46,7 @@ mod progress;
 mod shared;
 mod state;
 mod transcript;
+mod up;
 mod wait;
 
 pub mod cli;

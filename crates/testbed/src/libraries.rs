@@ -5,6 +5,7 @@
 
 use crate::command::{run, succeeded};
 use crate::error::{Doing, Error};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -35,17 +36,32 @@ fn library(line: &str) -> Option<PathBuf> {
     file.starts_with('/').then(|| PathBuf::from(file))
 }
 
-/// A copy of the program in the folder without symbols and debug information.
+/// A copy of the program in the folder without symbols and debug information. One that was made of
+/// this very program is kept.
 pub(crate) fn stripped(program: &Path, folder: &Path) -> Result<PathBuf, Error> {
     std::fs::create_dir_all(folder).doing(|| format!("{} could not be made", folder.display()))?;
-    let copy = folder.join(program.file_name().unwrap_or(program.as_os_str()));
+    let state = state(program).doing(|| format!("{} could not be read", program.display()))?;
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    let (copy, note) = (folder.join(name), folder.join(name).with_extension("of"));
+    if copy.exists() && std::fs::read_to_string(&note).is_ok_and(|it| it == state) {
+        return Ok(copy);
+    }
     let partial = copy.with_extension(format!("{}.partial", std::process::id()));
     let mut command = Command::new("strip");
     command.args(["--strip-all", "-o"]).arg(&partial);
     command.arg(program);
     run(command)?;
-    std::fs::rename(&partial, &copy).doing(|| format!("{} could not be kept", copy.display()))?;
+    std::fs::rename(&partial, &copy)
+        .and_then(|()| std::fs::write(&note, state))
+        .doing(|| format!("{} could not be kept", copy.display()))?;
     Ok(copy)
+}
+
+/// What tells a file from what it was before: its path, its size, and when it was written.
+pub(crate) fn state(file: &Path) -> std::io::Result<String> {
+    let seen = std::fs::metadata(file)?;
+    let (size, second, part) = (seen.len(), seen.mtime(), seen.mtime_nsec());
+    Ok(format!("{} {size} {second}.{part}", file.display()))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const TICK: Duration = Duration::from_millis(200);
@@ -23,6 +24,8 @@ enum Shown {
     /// Dropping the sender ends the reminders.
     Lines {
         _until: Sender<()>,
+        /// What the next reminder says.
+        told: Arc<Mutex<String>>,
     },
 }
 
@@ -40,11 +43,25 @@ impl Progress {
             Shown::Moving(bar)
         } else {
             say(&format!("{what} …"));
+            let told = Arc::new(Mutex::new(what.clone()));
             Shown::Lines {
-                _until: remind(what.clone(), since),
+                _until: remind(Arc::clone(&told), since),
+                told,
             }
         };
         Self { what, since, shown }
+    }
+
+    /// Says how far it is.
+    pub(crate) fn tell(&self, how_far: &str) {
+        let line = format!("{}: {how_far}", self.what);
+        match &self.shown {
+            Shown::Moving(bar) => bar.set_message(line),
+            Shown::Lines { told, .. } => {
+                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                *told = line;
+            }
+        }
     }
 
     /// Says that it is done and how long it took.
@@ -63,11 +80,12 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-fn remind(what: String, since: Instant) -> Sender<()> {
+fn remind(told: Arc<Mutex<String>>, since: Instant) -> Sender<()> {
     let (until, ended) = channel::<()>();
     std::thread::spawn(move || {
         while let Err(std::sync::mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(REMINDER) {
-            say(&format!("{what}: {} so far", spelled(since.elapsed())));
+            let line = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            say(&format!("{line}: {} so far", spelled(since.elapsed())));
         }
     });
     until

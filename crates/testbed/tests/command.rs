@@ -36,14 +36,14 @@ fn up_is_idempotent_and_down_leaves_nothing() {
     let (ok, said) = run(&name, &["kubectl", "get", "nodes"]);
     assert!(!ok && said.contains("`make up` brings it up"), "{said}");
 
-    let (ok, said) = run(&name, &["up"]);
+    let (ok, said) = run(&name, &["up", "--bare"]);
     assert!(ok && said.contains("is up"), "{said}");
     let (ok, kubeconfig) = run(&name, &["kubeconfig"]);
     assert!(
         ok && kubeconfig.contains("https://127.0.0.1:"),
         "{kubeconfig}"
     );
-    let (ok, said) = run(&name, &["up"]);
+    let (ok, said) = run(&name, &["up", "--bare"]);
     assert!(ok && said.contains("is up already"), "{said}");
     assert_eq!(
         run(&name, &["kubeconfig"]).1,
