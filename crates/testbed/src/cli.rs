@@ -78,9 +78,6 @@ struct Where {
     /// The storage class for the data of nodes there.
     #[arg(long, requires = "kubeconfig")]
     storage_class: Option<String>,
-    /// The cluster and Keelson's types alone.
-    #[arg(long, conflicts_with = "kubeconfig")]
-    bare: bool,
 }
 
 /// Does what was asked.
@@ -89,7 +86,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
     match arguments.verb {
         Verb::Up(at) => match &at.kubeconfig {
             Some(kubeconfig) => up_elsewhere(kubeconfig, &at).await?,
-            None => up(name, at.bare).await?,
+            None => up(name).await?,
         },
         Verb::Down(at) => match &at.kubeconfig {
             Some(kubeconfig) => installer(kubeconfig, &at)?.remove()?,
@@ -124,22 +121,17 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-async fn up(name: &str, bare: bool) -> Result<(), Error> {
+async fn up(name: &str) -> Result<(), Error> {
     keeper::up(name).await?;
     let file = kubeconfig_of(name)?;
-    let kubectl = program(Program::Kubectl)?;
-    if !bare {
-        let kubectl = Kubectl::new(kubectl.clone(), &file);
-        let installer = Installer::new(kubectl.clone());
-        up::up(&kubectl, &installer, &BTreeMap::new()).await?;
-    }
-    let folder = kubectl.parent().unwrap_or(&kubectl).display();
+    let program = program(Program::Kubectl)?;
+    let kubectl = Kubectl::new(program.clone(), &file);
+    let installer = Installer::new(kubectl.clone());
+    up::up(&kubectl, &installer, &BTreeMap::new()).await?;
+    let folder = program.parent().unwrap_or(&program).display();
     println!("\nKubernetes {KUBERNETES} with Keelson. For a shell that finds it:\n");
     println!("  export KUBECONFIG={} PATH={folder}:$PATH", file.display());
-    match bare {
-        true => println!("  kubectl get nodes,crds"),
-        false => println!("\nThen try:\n\n{}", up::NEXT),
-    }
+    println!("\nThen try:\n\n{}", up::NEXT);
     println!("\n`make down` takes everything away.");
     Ok(())
 }

@@ -28,6 +28,35 @@ fn unique(what: &str) -> String {
     format!("{what}-{}", std::process::id())
 }
 
+/// Whether the screen at the end shows the node at a block.
+fn makes_blocks(said: &str, node: &str) -> bool {
+    said.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        matches!(words[..], [name, "Running", block] if name == node && block.parse::<u64>().is_ok_and(|it| it > 0))
+    })
+}
+
+/// What a second `up` could change: pods by their uids, and everything else by its version.
+fn made(name: &str) -> String {
+    let kinds = "deployments,configmaps,secrets,services,statefulsets,clusterissuers,crds";
+    let versions = "{range .items[*]}{.kind}/{.metadata.name}={.metadata.resourceVersion} {end}";
+    let uids = "{range .items[*]}{.metadata.name}={.metadata.uid} {end}";
+    let specs = "{range .items[*]}{.metadata.name}={.metadata.generation} {end}";
+    let list = |kinds: &str, path: &str| {
+        let path = format!("--output=jsonpath={path}");
+        let words = ["kubectl", "get", kinds, "--all-namespaces", &path];
+        let (ok, said) = run(name, &words);
+        assert!(ok, "{said}");
+        said
+    };
+    [
+        list(kinds, versions),
+        list("pods", uids),
+        list("seinodes", specs),
+    ]
+    .concat()
+}
+
 #[test]
 fn up_is_idempotent_and_down_leaves_nothing() {
     let name = unique("command");
@@ -36,20 +65,25 @@ fn up_is_idempotent_and_down_leaves_nothing() {
     let (ok, said) = run(&name, &["kubectl", "get", "nodes"]);
     assert!(!ok && said.contains("`make up` brings it up"), "{said}");
 
-    let (ok, said) = run(&name, &["up", "--bare"]);
+    let (ok, said) = run(&name, &["up"]);
     assert!(ok && said.contains("is up"), "{said}");
+    for node in ["validator", "full-0", "full-1"] {
+        assert!(makes_blocks(&said, node), "{node} makes no blocks: {said}");
+    }
+    let before = made(&name);
     let (ok, kubeconfig) = run(&name, &["kubeconfig"]);
     assert!(
         ok && kubeconfig.contains("https://127.0.0.1:"),
         "{kubeconfig}"
     );
-    let (ok, said) = run(&name, &["up", "--bare"]);
+    let (ok, said) = run(&name, &["up"]);
     assert!(ok && said.contains("is up already"), "{said}");
     assert_eq!(
         run(&name, &["kubeconfig"]).1,
         kubeconfig,
         "a second `up` changes nothing"
     );
+    assert_eq!(made(&name), before, "a second `up` changes nothing");
 
     let (ok, said) = run(&name, &["kubectl", "get", "nodes", "--output", "name"]);
     assert!(ok && said.trim() == "node/node-1", "{said}");
