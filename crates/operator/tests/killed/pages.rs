@@ -43,6 +43,12 @@ const SERIES: [(&str, &[&str]); 8] = [
     ),
 ];
 
+/// The first line of a series.
+fn line<'a>(page: &'a str, series: &str) -> Option<&'a str> {
+    let start = format!("{series}{{");
+    page.lines().find(|it| it.starts_with(&start))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_have_every_series_of_the_original_and_forget_a_node_that_is_gone() {
     let scene = Stage::shared().await.scene("metrics").await;
@@ -55,24 +61,22 @@ async fn metrics_have_every_series_of_the_original_and_forget_a_node_that_is_gon
     scene.settled("node").await;
     assert_eq!(rule.clear(), 1);
     let [metrics, _] = program.addresses().await;
-    let page = until_page(metrics, "/metrics", |status, page| {
-        status == 200 && page.contains(r#"sei_controller_seinode_sidecar_ready{"#)
-    })
-    .await;
-    for (series, labels) in SERIES {
-        let line = page
-            .lines()
-            .find(|it| it.starts_with(&format!("{series}{{")));
-        let line = line.unwrap_or_else(|| panic!("{series} is not in {page}"));
-        for label in labels {
-            assert!(line.contains(&format!("{label}=\"")), "{label} in {line}");
-        }
-    }
+    // What is so can be read before what was done is counted.
     let running = format!(
         r#"sei_controller_seinode_phase{{namespace="{}",name="node",phase="Running"}} 1"#,
         scene.namespace()
     );
-    assert!(page.contains(&running), "{page}");
+    let page = until_page(metrics, "/metrics", |status, page| {
+        let has = |series: &str| line(page, series).is_some();
+        status == 200 && page.contains(&running) && SERIES.iter().all(|(series, _)| has(series))
+    })
+    .await;
+    for (series, labels) in SERIES {
+        let line = line(&page, series).expect("a line");
+        for label in labels {
+            assert!(line.contains(&format!("{label}=\"")), "{label} in {line}");
+        }
+    }
     scene.delete::<SeiNode>("node").await;
     until_page(metrics, "/metrics", |_, page| {
         !page.contains(r#"name="node""#)
