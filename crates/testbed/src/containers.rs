@@ -111,8 +111,26 @@ impl Cluster {
 
     /// What an address inside answers to a GET: the status and the body.
     pub fn get(&self, from: SocketAddr, path: &str) -> std::io::Result<(u16, String)> {
-        let mut stream = self.connect(from)?;
-        let request = format!("GET {path} HTTP/1.0\r\nHost: {from}\r\nConnection: close\r\n\r\n");
+        self.ask(from, &format!("GET {path}"), &[], "")
+    }
+
+    /// The same for any method, with headers of the caller's and a body of JSON.
+    pub fn ask(
+        &self,
+        whom: SocketAddr,
+        line: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> std::io::Result<(u16, String)> {
+        let mut stream = self.connect(whom)?;
+        let headers = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\r\n"));
+        let headers: String = headers.collect();
+        let size = body.len();
+        let request = format!(
+            "{line} HTTP/1.0\r\nHost: {whom}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n{headers}Connection: close\r\n\r\n{body}"
+        );
         stream.write_all(request.as_bytes())?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;

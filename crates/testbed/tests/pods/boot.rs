@@ -7,7 +7,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn a_validator_and_a_full_node_from_nothing_run_and_make_blocks() {
-    let chain = world().await.chain("boot");
+    let chain = world().await.chain("boot").await;
     chain.apply(&chain.validator());
     chain.apply(&chain.node("full", json!({ "fullNode": {} })));
     chain.running("validator").await;
@@ -24,7 +24,7 @@ async fn a_validator_and_a_full_node_from_nothing_run_and_make_blocks() {
 
 #[tokio::test]
 async fn a_node_is_held_at_the_gate_until_it_is_set_up_and_is_ready_when_it_serves() {
-    let chain = world().await.unpublished("gate");
+    let chain = world().await.unpublished("gate").await;
     chain.apply(&chain.validator());
     // Everything but the genesis is there: the containers run, and the process does not.
     chain

@@ -1,4 +1,9 @@
 //! Keelson on real pods: a real kubelet runs the images that ship, and a real chain makes blocks.
 
+mod access;
 mod boot;
+mod edits;
+mod mark;
+mod outages;
+mod tls;
 mod world;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The release nodes are started with.
 pub(crate) const SEID: &str = "localhost/seid:v6.0.0";
@@ -26,6 +26,8 @@ pub(crate) struct World {
     pub(crate) cluster: Cluster,
     pub(crate) kubectl: Kubectl,
     pub(crate) installer: Installer,
+    /// Held for writing by who breaks what all share.
+    calm: RwLock<()>,
 }
 
 /// The world of this program, made by the first test that asks.
@@ -49,18 +51,31 @@ impl World {
             cluster,
             kubectl,
             installer,
+            calm: RwLock::default(),
         }
     }
 
     /// A namespace of its own for a test, with a chain of its own whose genesis is in the bucket.
-    pub(crate) fn chain(&'static self, test: &str) -> Chain {
-        let chain = self.unpublished(test);
+    pub(crate) async fn chain(&'static self, test: &str) -> Chain {
+        let chain = self.unpublished(test).await;
         chain.publish();
         chain
     }
 
     /// The same, with the genesis still to come.
-    pub(crate) fn unpublished(&'static self, test: &str) -> Chain {
+    pub(crate) async fn unpublished(&'static self, test: &str) -> Chain {
+        let calm = Turn::Shared(self.calm.read().await);
+        self.make_chain(test, calm)
+    }
+
+    /// The same for a test that has the cluster to itself, to break it.
+    pub(crate) async fn chain_alone(&'static self, test: &str) -> Chain {
+        let chain = self.make_chain(test, Turn::Alone(self.calm.write().await));
+        chain.publish();
+        chain
+    }
+
+    fn make_chain(&'static self, test: &str, turn: Turn) -> Chain {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("{test}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
         self.installer.namespace(&name).expect("a namespace");
@@ -71,6 +86,7 @@ impl World {
             world: self,
             name,
             founding,
+            _turn: turn,
         }
     }
 }
@@ -80,6 +96,13 @@ pub(crate) struct Chain {
     pub(crate) world: &'static World,
     pub(crate) name: String,
     founding: Founding,
+    _turn: Turn,
+}
+
+/// Whether a test has the cluster to itself.
+enum Turn {
+    Shared(#[allow(dead_code, reason = "held")] RwLockReadGuard<'static, ()>),
+    Alone(#[allow(dead_code, reason = "held")] RwLockWriteGuard<'static, ()>),
 }
 
 impl Drop for Chain {
@@ -177,6 +200,14 @@ impl Chain {
         pod.map_err(|error| error.to_string())
     }
 
+    /// Where a port of a node's pod is.
+    pub(crate) async fn address(&self, node: &str, port: Port) -> Result<SocketAddr, String> {
+        let pod = self.pod(node).await?;
+        let address = pod.status.and_then(|it| it.pod_ip).ok_or("no address")?;
+        let address = address.parse().map_err(|_| "an odd address")?;
+        Ok(SocketAddr::new(address, port.number()))
+    }
+
     /// What a port of a node's pod answers to a GET in plain text.
     pub(crate) async fn get(
         &self,
@@ -184,17 +215,22 @@ impl Chain {
         port: Port,
         path: &str,
     ) -> Result<(u16, String), String> {
-        let pod = self.pod(node).await?;
-        let address = pod.status.and_then(|it| it.pod_ip).ok_or("no address")?;
-        let address = address.parse().map_err(|_| "an odd address")?;
-        let address = SocketAddr::new(address, port.number());
-        let answer = self.world.cluster.get(address, path);
+        let answer = self
+            .world
+            .cluster
+            .get(self.address(node, port).await?, path);
         answer.map_err(|error| error.to_string())
     }
 
     /// The height a node itself tells.
     pub(crate) async fn height(&self, node: &str) -> Result<u64, String> {
-        let (_, said) = self.get(node, Port::Rpc, "/status").await?;
+        self.height_at(self.address(node, Port::Rpc).await?)
+    }
+
+    /// The same with the API server away, where the address is known.
+    pub(crate) fn height_at(&self, address: SocketAddr) -> Result<u64, String> {
+        let answer = self.world.cluster.get(address, "/status");
+        let (_, said) = answer.map_err(|error| error.to_string())?;
         let said: Value = serde_json::from_str(&said).map_err(|error| error.to_string())?;
         let height = said["sync_info"]["latest_block_height"].as_str();
         height
