@@ -93,12 +93,6 @@ impl Cluster {
         self.enclosure().output(ctr(&words)).map(drop)
     }
 
-    /// Gives an image that is there a second name.
-    pub fn tag(&self, image: &str, name: &str) -> Result<(), Error> {
-        let words = ["images", "tag", "--force", image, name];
-        self.enclosure().output(ctr(&words)).map(drop)
-    }
-
     /// A connection to an address inside: a pod's, or a Service's.
     pub fn connect(&self, to: SocketAddr) -> std::io::Result<TcpStream> {
         let connected = self

@@ -75,17 +75,7 @@ impl Image {
     fn layout(&self) -> io::Result<Layout> {
         let layer = self.layer()?;
         let layer_digest = digest(&layer);
-        let config = bytes(&json!({
-            "architecture": architecture(),
-            "os": "linux",
-            "config": {
-                "Entrypoint": self.entrypoint,
-                "User": self.user,
-                "Env": ["PATH=/bin"],
-                "WorkingDir": "/",
-            },
-            "rootfs": { "type": "layers", "diff_ids": [layer_digest] },
-        }));
+        let config = bytes(&self.config(&layer_digest));
         let manifest = bytes(&json!({
             "schemaVersion": 2,
             "mediaType": "application/vnd.oci.image.manifest.v1+json",
@@ -112,6 +102,24 @@ impl Image {
         Ok(Layout {
             bytes: layout.into_inner()?,
             digest: digest(&manifest),
+        })
+    }
+
+    /// How it starts, over a layer with this digest.
+    pub(crate) fn config(&self, layer: &str) -> Value {
+        json!({
+            "architecture": architecture(),
+            "os": "linux",
+            "config": {
+                "Entrypoint": self.entrypoint,
+                "User": self.user,
+                "Env": ["PATH=/bin"],
+                "WorkingDir": "/",
+                // So that two releases of the same content are two images: a container runtime
+                // that knows one image by two names tells either.
+                "Labels": { "org.opencontainers.image.ref.name": self.name },
+            },
+            "rootfs": { "type": "layers", "diff_ids": [layer] },
         })
     }
 

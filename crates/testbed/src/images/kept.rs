@@ -39,11 +39,7 @@ pub(super) fn write(image: &Image, folder: &Path) -> io::Result<Written> {
 }
 
 fn made_of(image: &Image) -> io::Result<Vec<String>> {
-    let mut parts = vec![
-        image.name.clone(),
-        image.user.clone(),
-        image.entrypoint.join(" "),
-    ];
+    let mut parts = vec![image.name.clone(), image.config("").to_string()];
     for (path, content) in &image.content {
         parts.push(match content {
             Content::Program(source) => format!("{path} program {}", state(source)?),

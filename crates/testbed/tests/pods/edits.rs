@@ -3,7 +3,7 @@
 use crate::mark::Mark;
 use crate::world::{SEID, world};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
-use keelson_testbed::until;
+use keelson_testbed::{Product, until};
 use kube::Api;
 use serde_json::json;
 
@@ -22,14 +22,15 @@ async fn a_bad_image_is_named_a_good_one_mends_it_and_the_others_go_on() {
 
     node["spec"]["image"] = json!("localhost/seid:missing");
     chain.apply(&node);
-    let stalled = chain
-        .until("full", "Stalled, by name", |seen| {
+    chain
+        .until("full", "what it waits for, by name", |seen| {
             let conditions = seen.status.iter().flat_map(|it| &it.conditions);
-            let mut stalled = conditions.into_iter().filter(|it| it.type_ == "Stalled");
-            stalled.any(|it| it.status == "True" && it.message.contains("ImagePull"))
+            let mut told = conditions
+                .into_iter()
+                .filter(|it| ["Reconciling", "Stalled"].contains(&it.type_.as_str()));
+            told.any(|it| it.status == "True" && it.message.contains("ImagePull"))
         })
         .await;
-    println!("{:?}", stalled.status.map(|it| it.conditions));
     chain.makes_blocks("validator", 2).await;
 
     node["spec"]["image"] = json!(NEW);
@@ -88,8 +89,7 @@ async fn a_new_image_of_the_sidecar_restarts_the_sidecar_alone() {
     let world = world().await;
     let chain = world.chain("sidecar").await;
     let next = "localhost/keelson-sidecar:next";
-    let tagged = world.cluster.tag("localhost/keelson-sidecar:0.1.0", next);
-    tagged.expect("a second name");
+    world.bring(Product::Sidecar, next);
     let mut node = chain.validator();
     chain.apply(&node);
     chain.running("validator").await;

@@ -5,8 +5,10 @@ use k8s_openapi::api::core::v1::Pod;
 use keelson_api::SeiNode;
 use keelson_api::names::Port;
 use keelson_api::node_status::NodePhase;
+use keelson_testbed::image::Image;
 use keelson_testbed::{
-    Cluster, Container, Founding, Installer, Kubectl, Profile, Size, found, pods, until,
+    Cluster, Container, Founding, Installer, Kubectl, Product, Profile, Size, found, images, pods,
+    until,
 };
 use kube::Api;
 use serde_json::{Value, json};
@@ -53,6 +55,17 @@ impl World {
             installer,
             calm: RwLock::default(),
         }
+    }
+
+    /// Brings the image of a program into the cluster as another release of it.
+    pub(crate) fn bring(&self, product: Product, release: &str) {
+        let folder = self.cluster.folder().join("images");
+        let images = images::products(Profile::Dev, &folder).expect("images");
+        let named = |it: &Image| it.name == images::name(product);
+        let mut image = images.into_iter().find(named).expect("an image");
+        image.name = release.to_owned();
+        let written = image.write(&folder).expect("an image");
+        self.cluster.import(&written.file).expect("its import");
     }
 
     /// A namespace of its own for a test, with a chain of its own whose genesis is in the bucket.
