@@ -47,8 +47,10 @@ pub fn is_only_progress(old: &SeiNodeStatus, new: &SeiNodeStatus) -> bool {
         }
         (status.current_image, status.current_sidecar_image) = (None, None);
         status.current_proxy_image = None;
-        // What was written to the volume is found again under its name.
+        // What was written to the volume is found again under its name, which is the same as long as
+        // no attempt was spent.
         (status.plan, status.applied) = (None, None);
+        status.attempts.clear();
         status
     };
     old.plan.is_some() && plan(old) == plan(new) && rest(old) == rest(new)
@@ -150,5 +152,69 @@ fn end(ended: &Ended, new: &SeiNodeStatus) -> Option<(NodeEvent, String)> {
                 format!("{what} failed: {}", error.unwrap_or_default()),
             ))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn status(plan: Value, ready: &str, sidecar: &str, image: &str) -> SeiNodeStatus {
+        let condition = |type_: Type, status: &str| {
+            json!({
+                "type": type_.as_str(), "status": status, "reason": "A", "message": "",
+                "lastTransitionTime": "2026-11-16T09:00:00Z",
+            })
+        };
+        let status = json!({
+            "plan": plan,
+            "currentImage": image,
+            "conditions": [condition(Type::Ready, ready), condition(Type::SidecarReady, sidecar)],
+        });
+        serde_json::from_value(status).expect("a status")
+    }
+
+    fn plan(id: &str, progress: &str) -> Value {
+        json!({
+            "id": id, "phase": "Active",
+            "tasks": [{ "id": "1", "type": "replace-pod", "status": progress }],
+        })
+    }
+
+    #[test]
+    fn what_a_plan_does_to_its_pod_is_progress() {
+        let old = status(plan("p", "Pending"), "False", "True", "a");
+        let mut new = status(plan("p", "Running"), "False", "False", "b");
+        new.attempts.insert("mark-ready".to_owned(), 1);
+        assert!(is_only_progress(&old, &new));
+    }
+
+    #[test]
+    fn another_plan_none_and_whether_the_node_is_ready_are_news() {
+        let old = status(plan("p", "Pending"), "False", "True", "a");
+        let others = [
+            status(plan("q", "Pending"), "False", "True", "a"),
+            status(Value::Null, "False", "True", "a"),
+            status(plan("p", "Pending"), "True", "True", "a"),
+        ];
+        for new in others {
+            assert!(!is_only_progress(&old, &new), "{new:?}");
+        }
+        let idle = status(Value::Null, "True", "True", "a");
+        let lost = status(Value::Null, "True", "False", "a");
+        assert!(!is_only_progress(&idle, &lost), "without a plan");
+    }
+
+    #[test]
+    fn a_sidecar_that_a_plan_starts_anew_is_no_news_and_one_that_is_lost_is() {
+        let lost = |new: SeiNodeStatus| {
+            let old = status(Value::Null, "True", "True", "a");
+            let news = news(&old, &new, None);
+            news.iter()
+                .any(|(event, _)| *event == NodeEvent::SidecarReadinessLost)
+        };
+        assert!(lost(status(Value::Null, "True", "False", "a")));
+        assert!(!lost(status(plan("p", "Running"), "True", "False", "a")));
     }
 }

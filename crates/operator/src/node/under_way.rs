@@ -15,7 +15,7 @@ use tokio::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// How long it waits at most, however many there are.
-const MOST: Duration = Duration::from_secs(60);
+const MOST: Duration = Duration::from_secs(180);
 
 /// With so many nodes under way it waits twice as long, with twice as many three times.
 const CROWD: usize = 10;
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_of_ever_so_many_nodes_is_told_within_a_minute() {
+    fn progress_of_ever_so_many_nodes_is_told_within_minutes() {
         assert_eq!(patience(CROWD - 1), PATIENCE);
         assert_eq!(patience(CROWD), 2 * PATIENCE);
         assert_eq!(patience(usize::MAX), MOST);
