@@ -15,14 +15,18 @@ use tokio::sync::Notify;
 use crate::operator::{Operator, settings};
 use crate::stage::{Scene, Stage, platform};
 
-/// From now on nothing new is heard of objects of this kind.
-async fn deafen(scene: &Scene, resource: &'static str) -> Rule {
-    let watches = On::watches().resource(resource);
-    let held = Fault::SlowRequest(Pause::UntilCleared);
-    let rule = scene.faults().inject(held, watches);
+/// From now on nothing new is heard of objects of these kinds.
+async fn deafen<const N: usize>(scene: &Scene, resources: [&'static str; N]) -> [Rule; N] {
+    let rules = resources.map(|resource| {
+        let held = Fault::SlowRequest(Pause::UntilCleared);
+        let watches = On::watches().resource(resource);
+        scene.faults().inject(held, watches)
+    });
     assert!(scene.faults().cut_watches() > 0);
-    rule.hit(1).await.expect("a watch that is opened again");
-    rule
+    for rule in &rules {
+        rule.hit(1).await.expect("a watch that is opened again");
+    }
+    rules
 }
 
 async fn annotate(scene: &Scene, value: usize) {
@@ -42,7 +46,7 @@ async fn a_pod_is_not_deleted_for_its_predecessor_that_is_still_known() {
     scene
         .until_condition("node", NodeCondition::Ready, true, NodeReason::NodeReady)
         .await;
-    let deaf = deafen(&scene, "pods").await;
+    let [deaf] = deafen(&scene, ["pods"]).await;
     scene.faults().forget();
     let edit = json!({ "image": "registry.example/seid:v6.1.0" });
     scene.edit("node", edit).await;
@@ -86,7 +90,7 @@ async fn a_status_somebody_else_changed_is_not_overwritten_and_no_pod_goes_twice
     let edit = json!({ "image": "registry.example/seid:v6.1.0" });
     scene.edit("node", edit).await;
     door.hit(1).await.expect("a deletion");
-    let deaf = deafen(&scene, "seinodes").await;
+    let [deaf] = deafen(&scene, ["seinodes"]).await;
     annotate(&scene, 1).await;
     scene.faults().forget();
     door.clear();
@@ -144,8 +148,8 @@ async fn a_pod_is_not_deleted_before_the_template_of_its_successor_is_known() {
     let _operator = Operator::start(&scene, platform()).await;
     scene.full_node("node", json!({})).await;
     scene.settled("node").await;
-    let deaf_to_sets = deafen(&scene, "statefulsets").await;
-    let deaf_to_nodes = deafen(&scene, "seinodes").await;
+    let kinds = ["statefulsets", "seinodes"];
+    let [deaf_to_sets, deaf_to_nodes] = deafen(&scene, kinds).await;
     another_writes_the_template(&scene).await;
     deaf_to_nodes.clear();
     scene
