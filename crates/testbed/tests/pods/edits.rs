@@ -1,13 +1,11 @@
 //! Edits of running nodes, and nodes that go and come back.
 
 use crate::mark::Mark;
-use crate::world::{SEID, world};
+use crate::world::{NEW, SEID, world};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use keelson_testbed::{Product, until};
 use kube::Api;
 use serde_json::json;
-
-const NEW: &str = "localhost/seid:v6.1.0";
 
 #[tokio::test]
 async fn a_bad_image_is_named_a_good_one_mends_it_and_the_others_go_on() {

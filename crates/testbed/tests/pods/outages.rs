@@ -1,5 +1,6 @@
 //! What a node does when the API server, the operator, the proxy or the sidecar is away.
 
+use crate::mark::Mark;
 use crate::world::{Chain, PATIENCE, world};
 use keelson_api::names::Port;
 use keelson_testbed::{Container, until};
@@ -82,5 +83,32 @@ async fn a_frozen_sidecar_is_started_again_and_the_proxy_is_not() {
         "{restarts:?}"
     );
     assert_eq!(chain.container(NODE, "seid").process, node.process);
+    chain.makes_blocks(NODE, 2).await;
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_killed_comes_back_alone() {
+    let chain = world().await.chain("proxy").await;
+    chain.apply(&chain.validator());
+    chain.running(NODE).await;
+    let before = Mark::of(&chain, NODE).await;
+    let proxy = chain.container(NODE, "kube-rbac-proxy");
+    let killed = chain.world.cluster.signal(&proxy, Signal::SIGKILL);
+    killed.expect("a signal");
+    let mut expected = before;
+    expected.restarts.insert("kube-rbac-proxy".to_owned(), 1);
+    let again = until("another proxy", PATIENCE, async || {
+        let (mark, answer) = (
+            Mark::of(&chain, NODE).await,
+            chain.get(NODE, Port::Api, "/v0/healthz").await,
+        );
+        match (mark == expected, answer) {
+            (true, Ok((200, _))) => Ok(()),
+            (_, answer) => Err(format!("{mark:?}, {answer:?}")),
+        }
+    });
+    again
+        .await
+        .expect("a proxy that is started again, and nothing else");
     chain.makes_blocks(NODE, 2).await;
 }

@@ -1,8 +1,8 @@
 //! TLS before a running node's sidecar: switched on, swapped, renewed and switched off, and the node
 //! notices nothing.
 
-use crate::mark::Mark;
-use crate::world::{Chain, world};
+use crate::mark::{Mark, Pods};
+use crate::world::{Chain, NEW, world};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use keelson_api::names::Port;
@@ -226,4 +226,30 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
         slowest < 3 * usual,
         "a gap of {slowest:.1?}, where {usual:.1?} was the longest"
     );
+}
+
+#[tokio::test]
+async fn a_new_image_and_tls_in_one_edit_are_one_pod_cycle() {
+    let chain = world().await.chain("both").await;
+    chain.apply(&chain.validator());
+    chain.running(NODE).await;
+    chain.makes_blocks(NODE, 2).await;
+    let pods = Pods::watch(&chain);
+
+    let mut node = with_tls(&chain, json!({ "issuerName": "local-ca" }));
+    node["spec"]["image"] = json!(NEW);
+    chain.apply(&node);
+    chain
+        .until(NODE, "both, and nothing left to do", |seen| {
+            seen.status.as_ref().is_some_and(|it| {
+                it.current_image.as_deref() == Some(NEW)
+                    && it.current_sidecar_tls.is_some()
+                    && it.plan.is_none()
+            })
+        })
+        .await;
+    serves_another(&chain, &[]).await;
+    chain.makes_blocks(NODE, 2).await;
+    let seen = pods.seen();
+    assert_eq!(seen.len(), 2, "the pod before and the pod after: {seen:?}");
 }

@@ -20,6 +20,8 @@ use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The release nodes are started with.
 pub(crate) const SEID: &str = "localhost/seid:v6.0.0";
+/// The next one.
+pub(crate) const NEW: &str = "localhost/seid:v6.1.0";
 /// Long enough for a pod to come and a node to start on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
