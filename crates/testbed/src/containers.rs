@@ -8,7 +8,8 @@ use nix::sys::signal::Signal;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -93,6 +94,20 @@ impl Cluster {
         self.enclosure().output(ctr(&words)).map(drop)
     }
 
+    /// The address of the pod a container belongs to, as its own network has it.
+    pub fn address_of(&self, container: &Container) -> Result<IpAddr, Error> {
+        let mut command = Command::new("nsenter");
+        let pid = container.process.pid.to_string();
+        command.args(["--target", &pid, "--net", "--"]);
+        command.args(["ip", "-4", "-oneline", "address", "show", "dev", "eth0"]);
+        let said = self.enclosure().output(command)?;
+        address(&said).ok_or_else(|| Error::Command {
+            doing: format!("looking for the address of container {}", container.id),
+            status: "it has none".into(),
+            output: said,
+        })
+    }
+
     /// A connection to an address inside: a pod's, or a Service's.
     pub fn connect(&self, to: SocketAddr) -> std::io::Result<TcpStream> {
         let connected = self
@@ -159,6 +174,12 @@ fn started(enclosure: &Enclosure, pid: i32) -> Result<u64, Error> {
     })
 }
 
+/// The address in a line of `ip`.
+fn address(line: &str) -> Option<IpAddr> {
+    let (_, after) = line.split_once(" inet ")?;
+    after.split('/').next()?.parse().ok()
+}
+
 /// The twenty-second field; the second is a name in brackets and may have spaces in it.
 fn start_time(stat: &str) -> Option<u64> {
     let (_, rest) = stat.rsplit_once(')')?;
@@ -182,6 +203,13 @@ mod tests {
         let numbers: Vec<String> = (3..=52).map(|field| (field * 10).to_string()).collect();
         let odd = format!("7 (a ) b) S {}", numbers[1..].join(" "));
         assert_eq!(start_time(&odd), Some(220));
+    }
+
+    #[test]
+    fn an_address_is_read_from_a_line_of_ip() {
+        let line = "2: eth0    inet 10.77.0.9/24 brd 10.77.0.255 scope global eth0";
+        assert_eq!(address(line), "10.77.0.9".parse().ok());
+        assert_eq!(address(""), None);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use crate::mark::Mark;
 use crate::world::{Chain, PATIENCE, world};
 use keelson_api::names::Port;
-use keelson_testbed::{Container, until};
+use keelson_testbed::{Cluster, Container, Process, until};
 use nix::sys::signal::Signal;
+use std::net::SocketAddr;
 
 const NODE: &str = "validator";
 
@@ -17,24 +18,38 @@ fn containers(chain: &Chain) -> Vec<Container> {
     all.expect("containers")
 }
 
+/// A component that is stopped, and is started again however the test ends.
+struct Away<'a>(&'a Process);
+
+impl<'a> Away<'a> {
+    async fn stop(cluster: &'a Cluster, name: &str) -> Self {
+        let component = cluster.component(name);
+        component.stop().await;
+        Self(component)
+    }
+}
+
+impl Drop for Away<'_> {
+    fn drop(&mut self) {
+        self.0.start().expect("a component that starts again");
+    }
+}
+
 #[tokio::test]
-async fn a_node_whose_containers_are_killed_starts_by_itself_with_no_api_server_and_no_operator() {
+async fn a_node_whose_sandbox_is_killed_starts_by_itself_with_no_api_server_and_no_operator() {
     let world = world().await;
     let chain = world.chain_alone("outage").await;
     chain.apply(&chain.validator());
     chain.running(NODE).await;
     let before = chain.makes_blocks(NODE, 2).await;
-    let address = chain.address(NODE, Port::Rpc).await.expect("an address");
     let old = containers(&chain);
 
-    let server = world.cluster.component("kube-apiserver");
-    server.stop().await;
-    for container in old.iter().filter(|it| it.name.is_some()) {
-        world
-            .cluster
-            .signal(container, Signal::SIGKILL)
-            .expect("a signal");
-    }
+    let away = Away::stop(&world.cluster, "kube-apiserver").await;
+    // All processes of the pod share the namespace of the sandbox's, and end with it.
+    let sandbox = old.iter().find(|it| it.name.is_none());
+    let killed = sandbox.map(|it| world.cluster.signal(it, Signal::SIGKILL));
+    killed.expect("a sandbox").expect("a signal");
+    let mut first = None;
     let blocks = until("blocks with no API server", PATIENCE, async || {
         let again = chain
             .world
@@ -44,15 +59,17 @@ async fn a_node_whose_containers_are_killed_starts_by_itself_with_no_api_server_
         if old.iter().any(|it| it.id == again.id) {
             return Err("the old container".to_owned());
         }
-        let height = chain.height_at(address)?;
-        match height > before + 2 {
+        let address = world.cluster.address_of(&again);
+        let address = address.map_err(|error| error.to_string())?;
+        let height = chain.height_at(SocketAddr::new(address, Port::Rpc.number()))?;
+        let first = *first.get_or_insert(height);
+        match first >= before && height > first + 2 {
             true => Ok(height),
-            false => Err(format!("height {height}")),
+            false => Err(format!("height {height}, first seen at {first}")),
         }
     });
-    let blocks = blocks.await;
-    server.start().expect("the API server");
-    let blocks = blocks.expect("blocks");
+    let blocks = blocks.await.expect("blocks");
+    drop(away);
     println!("from {before} to {blocks} with no API server");
     let back = until("the API server", PATIENCE, async || chain.seen(NODE).await);
     back.await.expect("a server that is back");
