@@ -15,6 +15,7 @@ pub mod fields;
 pub mod loading;
 pub mod made;
 pub mod news;
+pub mod nudge;
 pub mod observe;
 pub mod pass;
 pub mod peers;

@@ -274,7 +274,8 @@ impl<'a> Pass<'a> {
         points.pass(self.key, Point::AfterStep(step)).await;
         let done = outcome == Outcome::Done;
         let spent = matches!(outcome, Outcome::Retry { spent: true, .. });
-        let after = look_again(&outcome, &entry);
+        let callable = self.waits_for_pod(known, step.stage).is_none();
+        let after = look_again(&outcome, &entry, callable);
         if done {
             let target = &written.plan.target;
             applied::after(&mut self.applied, step, &self.node, target, &known.sight);

@@ -21,6 +21,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::desired::Desired;
+use super::nudge::Nudges;
 use super::seen::{Claim, Ordered, Plain, SeenJob, SeenPod, Set};
 use super::world::World;
 use crate::certificate::{self, Held, Unfit};
@@ -28,9 +29,6 @@ use crate::sidecar::{Audience, Sidecars, Spoken, Transport, Whom};
 
 /// How long a handshake that found what it should is believed, where nothing changed.
 const BELIEVED: Duration = Duration::from_secs(600);
-
-/// How long a kubelet is given before it is asked to look again.
-const NUDGE: Duration = Duration::from_secs(10);
 
 /// What is seen of one node.
 #[derive(Clone, Debug)]
@@ -101,7 +99,7 @@ pub struct Eyes {
     sidecars: Sidecars,
     handshakes: Mutex<HashMap<Key, Believed>>,
     secrets: Mutex<HashMap<Key, Read>>,
-    nudges: Mutex<HashMap<Key, Instant>>,
+    nudges: Nudges,
 }
 
 impl Eyes {
@@ -113,13 +111,14 @@ impl Eyes {
             sidecars,
             handshakes: Mutex::default(),
             secrets: Mutex::default(),
-            nudges: Mutex::default(),
+            nudges: Nudges::default(),
         }
     }
 
     /// Forgets a node that is gone.
     pub fn forget(&self, key: &Key) {
         self.handshakes().remove(key);
+        self.nudges.forget(key);
         let secret = at(key, names::certificate(&key.name));
         self.read_secrets().remove(&secret);
     }
@@ -202,17 +201,9 @@ impl Eyes {
         }
     }
 
-    /// Whether it is time to have the kubelet look at a pod: at once, and then now and again.
+    /// Whether it is time to have the kubelet look at a pod.
     pub fn may_nudge(&self, key: &Key) -> bool {
-        let mut nudges = self.nudges.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        match nudges.get(key) {
-            Some(last) if now.duration_since(*last) < NUDGE => false,
-            _ => {
-                nudges.insert(key.clone(), now);
-                true
-            }
-        }
+        self.nudges.is_due(key)
     }
 
     fn bootstrap_pod(&self, key: &Key) -> Option<Arc<SeenPod>> {

@@ -20,17 +20,29 @@ const MOST: Duration = Duration::from_secs(180);
 /// With so many nodes under way it waits twice as long, with twice as many three times.
 const CROWD: usize = 10;
 
-/// Nodes with a plan, and when the status of each was last written.
+/// Nodes with a plan.
 #[derive(Default)]
-pub struct UnderWay(Mutex<HashMap<Key, Instant>>);
+pub struct UnderWay(Mutex<HashMap<Key, Written>>);
+
+/// When the status of a node was last written.
+struct Written {
+    at: Instant,
+    /// How long progress had to wait then. The last of many nodes wait as long as the first.
+    patience: Duration,
+}
 
 impl UnderWay {
     /// The node's status was written: with a plan in it, or without.
     pub fn wrote(&self, key: &Key, planned: bool) {
-        match planned {
-            true => self.nodes().insert(key.clone(), Instant::now()),
-            false => self.nodes().remove(key),
-        };
+        let mut nodes = self.nodes();
+        nodes.remove(key);
+        if planned {
+            let written = Written {
+                at: Instant::now(),
+                patience: patience(nodes.len() + 1),
+            };
+            nodes.insert(key.clone(), written);
+        }
     }
 
     /// Forgets a node that is gone.
@@ -41,12 +53,13 @@ impl UnderWay {
     /// How much longer mere progress of this node has to wait; nothing if it may be written.
     pub fn rest(&self, key: &Key) -> Option<Duration> {
         let nodes = self.nodes();
-        let since = nodes.get(key)?.elapsed();
-        let rest = patience(nodes.len()).saturating_sub(since);
+        let written = nodes.get(key)?;
+        let patience = patience(nodes.len()).max(written.patience);
+        let rest = patience.saturating_sub(written.at.elapsed());
         (!rest.is_zero()).then_some(rest)
     }
 
-    fn nodes(&self) -> MutexGuard<'_, HashMap<Key, Instant>> {
+    fn nodes(&self) -> MutexGuard<'_, HashMap<Key, Written>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,8 +90,10 @@ mod tests {
         assert_eq!(under_way.rest(&key(0)), None);
         (1..CROWD).for_each(|index| under_way.wrote(&key(index), true));
         assert_eq!(under_way.rest(&key(0)), Some(PATIENCE));
-        (0..CROWD).for_each(|index| under_way.wrote(&key(index), false));
+        let last = &key(CROWD - 1);
+        (0..CROWD - 1).for_each(|index| under_way.wrote(&key(index), false));
         assert_eq!(under_way.rest(&key(0)), None, "it is through");
+        assert_eq!(under_way.rest(last), Some(2 * PATIENCE), "as the first");
     }
 
     #[test]

@@ -73,13 +73,14 @@ impl Act<'_> {
     /// Waits until the containers run what is asked for.
     pub(super) async fn observe_image(&self, plan: &Plan, entry: &Entry) -> Done {
         let want = &plan.target.pod;
-        let waiting = |why: Option<String>| {
+        let waits_for = |image: &str, why: Option<String>| {
             Problem::from(Waiting::Pod {
                 pod: self.pod_name(Stage::Node),
-                image: want.image.clone(),
+                image: image.to_owned(),
                 why,
             })
         };
+        let waiting = |why: Option<String>| waits_for(&want.image, why);
         let Some(pod) = self.sight.pod.as_ref().filter(|pod| !pod.identity.leaving) else {
             return Err(waiting(None));
         };
@@ -100,12 +101,11 @@ impl Act<'_> {
             (&pod.sidecar, &pod.made.sidecar_image),
             (&pod.proxy, &pod.made.proxy_image),
         ];
-        let run = containers
-            .into_iter()
-            .all(|(container, image)| container.runs_image(image));
-        match as_asked && run {
-            true => Ok(()),
-            false => Err(waiting(None)),
+        let mut containers = containers.into_iter();
+        match containers.find(|(container, image)| !container.runs_image(image)) {
+            Some((_, image)) => Err(waits_for(image, None)),
+            None if as_asked => Ok(()),
+            None => Err(waiting(None)),
         }
     }
 

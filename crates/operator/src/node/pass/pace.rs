@@ -30,7 +30,8 @@ pub(super) fn is_end_of_bootstrap(stored: &Option<Written>, entry: &Entry) -> bo
 }
 
 /// When to look again. What is watched wakes us by itself, and is looked at now and then all the same.
-pub(super) fn look_again(outcome: &Outcome, entry: &Entry) -> Duration {
+/// A pod that cannot be `callable` yet will be seen.
+pub(super) fn look_again(outcome: &Outcome, entry: &Entry, callable: bool) -> Duration {
     let Outcome::Waiting { on } = outcome else {
         return Duration::from_secs(1);
     };
@@ -43,6 +44,8 @@ pub(super) fn look_again(outcome: &Outcome, entry: &Entry) -> Duration {
             let age = begun.map_or(0, |begun| Timestamp::now().duration_since(begun).as_secs());
             Duration::from_secs(u64::try_from(age / 10).unwrap_or(0).clamp(1, 15))
         }
+        // That it runs is seen by the watch of pods.
+        Waiting::Sidecar { .. } if !callable => Duration::from_secs(20),
         Waiting::Sidecar { .. } | Waiting::Proxy { .. } => Duration::from_secs(1),
         _ => Duration::from_secs(20),
     }

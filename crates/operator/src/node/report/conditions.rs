@@ -23,7 +23,7 @@ pub(super) fn write(status: &mut SeiNodeStatus, old: &SeiNodeStatus, found: &Fin
         (Type::Ready, ready(found)),
         (Type::Synced, synced(found)),
         (Type::Reconciling, reconciling(found)),
-        (Type::Stalled, stalled(found)),
+        (Type::Stalled, stalled(found, old)),
         (Type::SpecValid, spec_valid(found)),
         (Type::Paused, paused(found)),
         (Type::NodeUpdateInProgress, update(found, old)),
@@ -154,12 +154,15 @@ fn doing(plan: &Plan) -> String {
     }
 }
 
-fn stalled(found: &Findings<'_>) -> Option<Said> {
+fn stalled(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
     if let Some(refusal) = found.refusal {
         return yes(refusal.reason, refusal.message.clone());
     }
     if !found.put_back.is_empty() {
         return yes(Reason::ImageNotStarting, put_back::told(found.put_back));
+    }
+    if let Some(said) = not_starting(found, old) {
+        return Some(said);
     }
     match &found.memory.failure {
         None => no(Reason::NotStalled, ""),
@@ -181,6 +184,25 @@ fn stalled(found: &Findings<'_>) -> Option<Said> {
                 ),
             )
         }
+    }
+}
+
+/// A container of the pod that a plan waits for and that does not start: somebody has to see to it,
+/// and the kubelet goes on trying. Once is not enough to say so.
+fn not_starting(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
+    let (container, why) = found.plan.and(pod(found)?.stuck.as_ref())?;
+    let reason = Reason::ImageNotStarting;
+    let said = old.conditions.iter().find(|it| {
+        it.type_ == Type::Stalled.as_str() && it.reason == reason.as_str() && it.status == "True"
+    });
+    match (why.as_str(), said) {
+        ("ErrImagePull", None) => None,
+        // The kubelet says the one and the other in turn.
+        ("ErrImagePull", Some(said)) => yes(reason, said.message.clone()),
+        _ => yes(
+            reason,
+            format!("{container} cannot start: {why}; correct its image or what it is given"),
+        ),
     }
 }
 
