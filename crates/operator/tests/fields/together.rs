@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
+use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_operator::node::points::{Point, Points};
 use keelson_plan::{Stage as Part, Step, Task};
 use keelson_wire::TaskType::{ConfigPatch, ConfigValidate, MarkReady, RestartSeid};
@@ -73,6 +74,13 @@ async fn an_image_that_cannot_be_pulled_is_corrected_with_one_more_cycle() {
             status.conditions.iter().any(stuck)
         })
         .await;
+    let reason = NodeReason::ImageNotStarting;
+    let node = scene
+        .until_condition("node", NodeCondition::Stalled, true, reason)
+        .await;
+    let conditions = node.status.expect("a status").conditions;
+    let mut stalled = conditions.iter().filter(|it| it.type_ == "Stalled");
+    assert!(stalled.all(|it| it.message.contains("cannot start: ImagePullBackOff")));
     let change = mark.edit(&scene, json!({ "image": image("v6.2.0") })).await;
     assert_eq!((change.cycles, change.process_starts), (2, 1));
     assert_eq!(runs(&scene, "node").await, image("v6.2.0"));

@@ -21,12 +21,12 @@ async fn a_bad_image_is_named_a_good_one_mends_it_and_the_others_go_on() {
     node["spec"]["image"] = json!("localhost/seid:missing");
     chain.apply(&node);
     chain
-        .until("full", "what it waits for, by name", |seen| {
+        .until("full", "why it is stalled", |seen| {
             let conditions = seen.status.iter().flat_map(|it| &it.conditions);
-            let mut told = conditions
+            let mut stalled = conditions
                 .into_iter()
-                .filter(|it| ["Reconciling", "Stalled"].contains(&it.type_.as_str()));
-            told.any(|it| it.status == "True" && it.message.contains("ImagePull"))
+                .filter(|it| it.type_ == "Stalled" && it.status == "True");
+            stalled.any(|it| it.message.contains("ImagePullBackOff"))
         })
         .await;
     chain.makes_blocks("validator", 2).await;

@@ -190,7 +190,12 @@ fn stalled(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
 /// A container of the pod that a plan waits for and that does not start: somebody has to see to it,
 /// and the kubelet goes on trying. Once is not enough to say so.
 fn not_starting(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
-    let (container, why) = found.plan.and(pod(found)?.stuck.as_ref())?;
+    let (plan, pod) = (&found.plan?.plan, pod(found)?);
+    // What is put back in a moment mends itself.
+    if put_back::stuck(plan, pod, old).is_some() {
+        return None;
+    }
+    let (container, why) = pod.stuck.as_ref()?;
     let reason = Reason::ImageNotStarting;
     let said = old.conditions.iter().find(|it| {
         it.type_ == Type::Stalled.as_str() && it.reason == reason.as_str() && it.status == "True"
