@@ -206,7 +206,11 @@ impl<V: Send + Sync + 'static> Mirror<V> {
     }
 
     fn is_in_trouble(&self, trouble: String) {
-        tracing::warn!(watch = self.inner.what, "Watch failed: {trouble}");
-        self.health().trouble = Some(trouble);
+        let mut health = self.health();
+        // The same again is no news: a cluster without cert-manager has no Certificates all day.
+        if health.trouble.as_ref() != Some(&trouble) {
+            tracing::warn!(watch = self.inner.what, "Watch failed: {trouble}");
+        }
+        health.trouble = Some(trouble);
     }
 }
