@@ -193,9 +193,10 @@ fn kubectl(name: &str, words: &[String]) -> Result<(), Error> {
 
 fn write_images(folder: &Path, profile: Profile) -> Result<(), Error> {
     packages::provide(packages::IMAGES)?;
-    let mut wanted = images::products(profile, &folder.join("programs"))?;
+    // What may be missing on a machine is found out before what takes minutes.
+    let mut wanted = images::standard()?;
+    wanted.extend(images::products(profile, &folder.join("programs"))?);
     wanted.extend(images::peers()?);
-    wanted.extend(images::standard()?);
     for image in images::write_all(&wanted, folder)? {
         let size = image.size as f64 / 1e6;
         println!("{size:>8.2} MB  {}  {}", image.digest, image.name);

@@ -11,6 +11,7 @@ use crate::components::NODE;
 use crate::error::{Doing, Error};
 use crate::images;
 use crate::install::{pods, ready_pods};
+use crate::packages;
 use crate::products::Profile;
 use crate::progress::{Progress, say, spelled};
 use crate::state;
@@ -40,6 +41,7 @@ pub(crate) fn is_up(name: &str) -> Result<bool, Error> {
 /// Brings the named cluster up, or finds it up.
 pub(crate) async fn up(name: &str) -> Result<(), Error> {
     let started = Instant::now();
+    packages::require_root()?;
     // Everything slow happens here, where its progress is seen.
     let pods = pods(Profile::Dev, VOLUMES)?;
     prepare(&Size::Pods(pods))?;

@@ -12,8 +12,11 @@ use std::fs::OpenOptions;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
+
+/// How long a process may take to stop.
+const STOPPED: Duration = Duration::from_secs(5);
 
 /// How a program is started; the same words start it again.
 #[derive(Clone, Debug)]
@@ -117,6 +120,14 @@ impl Process {
     /// Stops its clock: connections stay open, nothing answers.
     pub fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
+        // A thread that runs may answer once more before it hears of the signal.
+        let Some(running) = self.current() else {
+            return;
+        };
+        let begun = Instant::now();
+        while !is_stopped(running.pid) && begun.elapsed() < STOPPED {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Lets a frozen one go on.
@@ -168,4 +179,12 @@ impl Process {
             let _ = kill(running.pid, signal);
         }
     }
+}
+/// Whether a process is stopped, or gone: the letter after its name in parentheses.
+fn is_stopped(pid: Pid) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return true;
+    };
+    let state = stat.rsplit(')').next().unwrap_or_default();
+    state.trim_start().starts_with('T')
 }

@@ -121,19 +121,24 @@ async fn ctrl_c_in_the_middle_of_up_leaves_nothing() {
         .spawn()
         .expect("the command");
     let up = Pid::from_raw(child.id().cast_signed());
-    let folder = until("its first component", Duration::from_secs(30), async || {
-        let folders = std::fs::read_dir(clusters()).map_err(|error| error.to_string())?;
-        let mut folders = folders.flatten().map(|entry| entry.path());
-        let ours = folders
-            .find(|folder| folder.ends_with(&name))
-            .ok_or("no folder yet")?;
-        let started = ours.join("pids/kube-apiserver").exists();
-        if started {
-            Ok(ours)
-        } else {
-            Err("no API server yet".to_owned())
-        }
-    })
+    // What is missing is built first.
+    let folder = until(
+        "its first component",
+        Duration::from_secs(300),
+        async || {
+            let folders = std::fs::read_dir(clusters()).map_err(|error| error.to_string())?;
+            let mut folders = folders.flatten().map(|entry| entry.path());
+            let ours = folders
+                .find(|folder| folder.ends_with(&name))
+                .ok_or("no folder yet")?;
+            let started = ours.join("pids/kube-apiserver").exists();
+            if started {
+                Ok(ours)
+            } else {
+                Err("no API server yet".to_owned())
+            }
+        },
+    )
     .await
     .expect("a cluster that starts");
 
