@@ -12,6 +12,7 @@ pub mod desired;
 pub mod difference;
 pub mod effects;
 pub mod fields;
+pub mod handshakes;
 pub mod loading;
 pub mod made;
 pub mod news;

@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use keelson_api::SeiNode;
@@ -18,17 +17,14 @@ use keelson_render::names;
 use keelson_tls::certificate::Fingerprint;
 use kube::ResourceExt;
 use serde_json::json;
-use tokio::time::Instant;
 
 use super::desired::Desired;
+use super::handshakes::{Ground, Handshakes};
 use super::nudge::Nudges;
 use super::seen::{Claim, Ordered, Plain, SeenJob, SeenPod, Set};
 use super::world::World;
 use crate::certificate::{self, Held, Unfit};
 use crate::sidecar::{Audience, Sidecars, Spoken, Transport, Whom};
-
-/// How long a handshake that found what it should is believed, where nothing changed.
-const BELIEVED: Duration = Duration::from_secs(600);
 
 /// What is seen of one node.
 #[derive(Clone, Debug)]
@@ -73,22 +69,6 @@ impl Sight {
     }
 }
 
-/// What a handshake's result depends on.
-#[derive(Clone, Debug, PartialEq)]
-struct Ground {
-    pod: String,
-    proxy: Option<String>,
-    config: Option<String>,
-    secret: Option<String>,
-    wanted: Option<Tls>,
-}
-
-struct Believed {
-    ground: Ground,
-    spoken: Spoken,
-    at: Instant,
-}
-
 /// Secrets by their versions.
 type Read = (String, Arc<Option<Secret>>);
 
@@ -97,7 +77,7 @@ pub struct Eyes {
     calls: Calls,
     world: World,
     sidecars: Sidecars,
-    handshakes: Mutex<HashMap<Key, Believed>>,
+    handshakes: Handshakes,
     secrets: Mutex<HashMap<Key, Read>>,
     nudges: Nudges,
 }
@@ -109,7 +89,7 @@ impl Eyes {
             calls,
             world,
             sidecars,
-            handshakes: Mutex::default(),
+            handshakes: Handshakes::default(),
             secrets: Mutex::default(),
             nudges: Nudges::default(),
         }
@@ -117,7 +97,7 @@ impl Eyes {
 
     /// Forgets a node that is gone.
     pub fn forget(&self, key: &Key) {
-        self.handshakes().remove(key);
+        self.handshakes.forget(key);
         self.nudges.forget(key);
         let secret = at(key, names::certificate(&key.name));
         self.read_secrets().remove(&secret);
@@ -231,7 +211,7 @@ impl Eyes {
             secret: held.map(|held| held.fingerprint.to_string()),
             wanted: desired.target.tls.clone(),
         };
-        let believed = self.believed(key, &ground);
+        let believed = self.handshakes.believed(key, &ground);
         let spoken = match believed {
             Some(spoken) => spoken,
             None => self.sidecars.speaks(&whom, pins.as_ref()).await,
@@ -244,7 +224,7 @@ impl Eyes {
             _ => false,
         };
         if as_wanted {
-            self.believe(key, ground, &spoken);
+            self.handshakes.believe(key, ground, &spoken);
         }
         // A token travels in the clear only while nobody asks for TLS, or none was ever spoken here.
         let clear = desired.target.tls.is_none() || !pod.spoke_tls;
@@ -259,7 +239,7 @@ impl Eyes {
             sight.approved = self.sidecars.health(&whom, over).await.ok();
             // What was believed of a port that does not answer so is looked at again.
             if sight.approved.is_none() {
-                self.handshakes().remove(key);
+                self.handshakes.forget(key);
             }
         }
         sight.spoken = spoken;
@@ -294,32 +274,6 @@ impl Eyes {
                 tracing::info!(node = %key, "the pod was not marked: {error}");
                 false
             }
-        }
-    }
-
-    fn believed(&self, key: &Key, ground: &Ground) -> Option<Spoken> {
-        let handshakes = self.handshakes();
-        let believed = handshakes.get(key)?;
-        let holds = believed.ground == *ground && believed.at.elapsed() < BELIEVED;
-        holds.then(|| believed.spoken.clone())
-    }
-
-    fn believe(&self, key: &Key, ground: Ground, spoken: &Spoken) {
-        let mut handshakes = self.handshakes();
-        let same = handshakes.get(key).is_some_and(|it| it.ground == ground);
-        if !same
-            || handshakes
-                .get(key)
-                .is_some_and(|it| it.at.elapsed() >= BELIEVED)
-        {
-            handshakes.insert(
-                key.clone(),
-                Believed {
-                    ground,
-                    spoken: spoken.clone(),
-                    at: Instant::now(),
-                },
-            );
         }
     }
 
@@ -373,12 +327,6 @@ impl Eyes {
             self.read_secrets().insert(at, read);
         }
         Ok(secret)
-    }
-
-    fn handshakes(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Believed>> {
-        self.handshakes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read_secrets(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Read>> {

@@ -1,11 +1,13 @@
 //! The conditions of a node.
 
+mod provided;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use keelson_api::condition::{Truth, condition, set};
 use keelson_api::node_condition::{NodeCondition as Type, NodeReason as Reason};
 use keelson_api::node_status::{DataState, SeiNodeStatus};
 use keelson_api::task::PlanKind;
-use keelson_plan::{Drift, Entry, Plan, Progress, Task, Tls};
+use keelson_plan::{Drift, Plan, Tls};
 
 use super::{Ended, Findings};
 use crate::certificate::{Order, Unfit};
@@ -31,10 +33,10 @@ pub(super) fn write(status: &mut SeiNodeStatus, old: &SeiNodeStatus, found: &Fin
         (Type::PeersApplied, peers(found)),
         (Type::SidecarReady, sidecar(found)),
         (Type::SidecarTlsSecretReady, tls_secret(found)),
-        (Type::ImportPvcReady, import(found)),
-        (Type::SigningKeyReady, signing_key(found)),
-        (Type::NodeKeyReady, node_key(found)),
-        (Type::OperatorKeyringReady, keyring(found)),
+        (Type::ImportPvcReady, provided::import(found)),
+        (Type::SigningKeyReady, provided::signing_key(found)),
+        (Type::NodeKeyReady, provided::node_key(found)),
+        (Type::OperatorKeyringReady, provided::keyring(found)),
     ];
     for (type_, said) in said {
         let new = match said {
@@ -396,83 +398,4 @@ fn tls_secret(found: &Findings<'_>) -> Option<Said> {
             _ => no(unfit.reason(), unfit.to_string()),
         },
     }
-}
-
-/// What a task of the plan found out about something of a person's.
-fn checked(found: &Findings<'_>, task: Task, [good, absent, bad]: [Reason; 3]) -> Option<Said> {
-    let failure = found.memory.failure.as_ref();
-    let entry = found.plan.and_then(|plan| {
-        let entries = &plan.plan.entries;
-        entries
-            .iter()
-            .find(|entry: &&Entry| entry.step.task == task)
-    });
-    let ended = match found.ended {
-        Some(Ended::Complete(plan)) => plan.plan.entries.iter().any(|it| it.step.task == task),
-        _ => false,
-    };
-    match entry {
-        Some(entry) if entry.progress == Progress::Done => yes(good, ""),
-        Some(entry) => match (&entry.waiting, &entry.error) {
-            (Some(waiting), _) => no(absent, waiting.to_string()),
-            (None, Some(error)) => no(bad, error.clone()),
-            (None, None) => None,
-        },
-        None if ended => yes(good, ""),
-        None => match failure {
-            Some(failure) if failure.step.task == task => no(bad, failure.error.clone()),
-            _ => None,
-        },
-    }
-}
-
-fn import(found: &Findings<'_>) -> Option<Said> {
-    if found.node.spec.imported_claim().is_none() {
-        return no(Reason::NotApplicable, "no claim is imported");
-    }
-    let reasons = [
-        Reason::PvcValidated,
-        Reason::PvcNotReady,
-        Reason::PvcInvalid,
-    ];
-    checked(found, Task::EnsureVolume, reasons)
-}
-
-fn signing_key(found: &Findings<'_>) -> Option<Said> {
-    let validator = found.node.spec.validator.as_ref();
-    if validator.is_none_or(|it| it.signing_key.is_none()) {
-        return no(Reason::NotApplicable, "no signing key is asked for");
-    }
-    let reasons = [
-        Reason::SigningKeyValidated,
-        Reason::SigningKeyNotReady,
-        Reason::SigningKeyInvalid,
-    ];
-    checked(found, Task::ValidateSigningKey, reasons)
-}
-
-fn node_key(found: &Findings<'_>) -> Option<Said> {
-    let validator = found.node.spec.validator.as_ref();
-    if validator.is_none_or(|it| it.node_key.is_none()) {
-        return no(Reason::NotApplicable, "no node key is asked for");
-    }
-    let reasons = [
-        Reason::NodeKeyValidated,
-        Reason::NodeKeyNotReady,
-        Reason::NodeKeyInvalid,
-    ];
-    checked(found, Task::ValidateNodeKey, reasons)
-}
-
-fn keyring(found: &Findings<'_>) -> Option<Said> {
-    let validator = found.node.spec.validator.as_ref();
-    if validator.is_none_or(|it| it.operator_keyring.is_none()) {
-        return no(Reason::NotApplicable, "no keyring is asked for");
-    }
-    let reasons = [
-        Reason::OperatorKeyringValidated,
-        Reason::OperatorKeyringNotReady,
-        Reason::OperatorKeyringInvalid,
-    ];
-    checked(found, Task::ValidateOperatorKeyring, reasons)
 }
