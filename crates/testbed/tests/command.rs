@@ -112,9 +112,19 @@ fn up_is_idempotent_and_down_leaves_nothing() {
     assert!(ok && said.contains("There was no cluster"), "{said}");
 }
 
+/// Takes a cluster down that a test which failed has left.
+struct Leftover<'a>(&'a str);
+
+impl Drop for Leftover<'_> {
+    fn drop(&mut self) {
+        let _ = testbed(self.0, &["down"]).output();
+    }
+}
+
 #[tokio::test]
 async fn ctrl_c_in_the_middle_of_up_leaves_nothing() {
     let name = unique("interrupted");
+    let _leftover = Leftover(&name);
     let child = testbed(&name, &["up"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
