@@ -50,6 +50,7 @@ status: ## Say what is up
 .PHONY: test
 test: ## Run everything a change must pass
 	$(TESTBED) prepare
+	@# Those of the images, so that no test waits for a compiler.
 	$(CARGO) build --locked --bins --package keelson-operator --package keelson-proxy --package keelson-sidecar
 	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked
 	$(TESTBED) sweep

@@ -274,8 +274,7 @@ impl<'a> Pass<'a> {
         points.pass(self.key, Point::AfterStep(step)).await;
         let done = outcome == Outcome::Done;
         let spent = matches!(outcome, Outcome::Retry { spent: true, .. });
-        let callable = self.waits_for_pod(known, step.stage).is_none();
-        let after = look_again(&outcome, &entry, callable);
+        let after = look_again(&outcome, &entry, known.sight.can_call(step.stage));
         if done {
             let target = &written.plan.target;
             applied::after(&mut self.applied, step, &self.node, target, &known.sight);

@@ -36,8 +36,7 @@ pub fn due(
 pub fn stuck(plan: &Plan, pod: &SeenPod, status: &SeiNodeStatus) -> Option<PutBack> {
     let in_place = |cause: &Drift| matches!(cause, Drift::SidecarImage | Drift::ProxyImage);
     let sets_up = plan.causes.contains(&Drift::Setup) || plan.causes.contains(&Drift::Workload);
-    let rolls = plan.causes.iter().any(|cause| cause.rolls());
-    if !plan.causes.iter().any(in_place) || rolls || sets_up {
+    if !plan.causes.iter().any(in_place) || plan.rolls() || sets_up {
         return None;
     }
     let (name, why) = pod.stuck.as_ref()?;

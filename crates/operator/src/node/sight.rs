@@ -67,6 +67,11 @@ impl Sight {
             _ => self.pod.as_ref(),
         }
     }
+
+    /// Whether the sidecar of a stage's pod can be called.
+    pub fn can_call(&self, stage: Stage) -> bool {
+        self.pod_of(stage).is_some_and(|pod| pod.can_be_called())
+    }
 }
 
 /// Secrets by their versions.

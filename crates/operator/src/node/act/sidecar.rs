@@ -115,9 +115,7 @@ impl Act<'_> {
 
     /// What a step waits for whose pod cannot be called yet; nothing where it can.
     pub fn waits_for_pod(&self, stage: Stage) -> Option<Waiting> {
-        let pod = self.sight.pod_of(stage);
-        let callable = pod.is_some_and(|pod| pod.can_be_called());
-        (!callable).then(|| Waiting::Sidecar {
+        (!self.sight.can_call(stage)).then(|| Waiting::Sidecar {
             pod: self.pod_name(stage),
             why: "it does not run yet".to_owned(),
         })

@@ -30,7 +30,7 @@ pub(super) fn is_end_of_bootstrap(stored: &Option<Written>, entry: &Entry) -> bo
 }
 
 /// When to look again. What is watched wakes us by itself, and is looked at now and then all the same.
-/// A pod that cannot be `callable` yet will be seen.
+/// `callable` is whether the sidecar of the step's pod could be called.
 pub(super) fn look_again(outcome: &Outcome, entry: &Entry, callable: bool) -> Duration {
     let Outcome::Waiting { on } = outcome else {
         return Duration::from_secs(1);
