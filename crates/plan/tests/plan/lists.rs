@@ -292,8 +292,10 @@ fn a_pod_is_as_good_as_gone_once_nothing_stands_before_its_replacement_that_may_
     done(&mut plan, Task::AwaitSecret);
     assert!(plan.is_about_to_replace(&goes));
     // What rolls nothing replaces nothing.
-    let plan = update(|operator| operator.edit(&edit(Some(issuer("x")))));
+    let mut plan = update(|operator| operator.edit(&edit(Some(issuer("x")))));
     assert!(!plan.is_about_to_replace(&goes) && !plan.has_replaced(&goes));
+    done(&mut plan, Task::ReplacePod);
+    assert!(!plan.has_replaced(&goes));
 }
 
 #[test]
