@@ -106,4 +106,4 @@ bench-sidecar: ## Measure keelson-sidecar against curl, gzip, pigz, zstd, tar an
 bench-operator: ## Measure keelson-operator with thousands of nodes, half an hour (QUICK=1: a hundred, eight minutes)
 	$(TESTBED) prepare
 	$(CARGO) build --release --locked --package keelson-operator
-	$(CARGO) run --quiet --locked --package keelson-bench --bin bench-operator -- $(if $(QUICK),--quick,--nodes $(NODES) --settled $(SETTLED) --minutes $(MINUTES))
+	$(CARGO) run --profile measure --locked --package keelson-bench --bin bench-operator -- $(if $(QUICK),--quick,--nodes $(NODES) --settled $(SETTLED) --minutes $(MINUTES))

@@ -46,7 +46,7 @@ pub fn is_only_progress(old: &SeiNodeStatus, new: &SeiNodeStatus) -> bool {
             condition.message.clear();
         }
         (status.current_image, status.current_sidecar_image) = (None, None);
-        status.current_proxy_image = None;
+        (status.current_proxy_image, status.sidecar_url) = (None, None);
         // What was written to the volume is found again under its name.
         (status.plan, status.applied) = (None, None);
         status
@@ -184,6 +184,7 @@ mod tests {
     fn what_a_plan_does_to_its_pod_is_progress() {
         let old = status(plan("p", "Pending"), "False", "True", "a");
         let mut new = status(plan("p", "Running"), "False", "False", "b");
+        new.sidecar_url = Some("http://n-0.n.here.svc.cluster.local:8443".to_owned());
         assert!(is_only_progress(&old, &new));
         // A sidecar may be gone when it is asked again for what it did.
         new.attempts.insert("mark-ready".to_owned(), 1);
