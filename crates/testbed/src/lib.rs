@@ -28,6 +28,7 @@ pub mod faults;
 mod forward;
 pub mod image;
 pub mod images;
+mod inside;
 mod install;
 mod keeper;
 mod kubeconfig;

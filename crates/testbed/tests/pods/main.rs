@@ -3,6 +3,7 @@
 mod access;
 mod boot;
 mod edits;
+mod keys;
 mod mark;
 mod outages;
 mod tls;

@@ -110,7 +110,7 @@ impl World {
 pub(crate) struct Chain {
     pub(crate) world: &'static World,
     pub(crate) name: String,
-    founding: Founding,
+    pub(crate) founding: Founding,
     _turn: Turn,
 }
 
