@@ -4,6 +4,7 @@ mod access;
 mod boot;
 mod edits;
 mod keys;
+mod kills;
 mod mark;
 mod outages;
 mod tls;
