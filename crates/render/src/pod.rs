@@ -21,6 +21,9 @@ use crate::{containment, names, proxy_config, tls};
 
 pub(crate) use volume::{KEYRING, NODE_KEY, PROXY_CONFIG, SIGNING_KEY, TLS};
 
+/// The sidecar's variable with the passphrase of its keyring.
+pub const PASSPHRASE_VARIABLE: &str = "SEI_KEYRING_PASSPHRASE";
+
 /// Names of a pod's volumes.
 pub mod volume {
     /// The chain's data.

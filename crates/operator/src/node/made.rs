@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use keelson_render::pod::{
-    ASKED_LABELS, ASKED_RESOURCES, PROXY_CONFIG_HASH, TEMPLATE_HASH, volume,
+    ASKED_LABELS, ASKED_RESOURCES, PASSPHRASE_VARIABLE, PROXY_CONFIG_HASH, TEMPLATE_HASH, volume,
 };
 use serde_json::json;
 
@@ -223,9 +223,11 @@ fn sources(spec: &PodSpec) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Where the keyring's passphrase is from. Other variables may be of a Secret too: the platform's.
 fn passphrase(sidecar: &Container) -> Option<(String, String)> {
     let variables = sidecar.env.iter().flatten();
     variables
+        .filter(|variable| variable.name == PASSPHRASE_VARIABLE)
         .filter_map(|variable| variable.value_from.as_ref()?.secret_key_ref.as_ref())
         .map(|at| (at.name.clone(), at.key.clone()))
         .next()
@@ -245,4 +247,46 @@ fn resources(resources: Option<&ResourceRequirements>) -> String {
     let mut requests = limits.clone();
     requests.extend(amounts(&resources.requests));
     format!("{limits:?} {requests:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pod whose sidecar has these variables, each from this key of this Secret.
+    fn pod(variables: &[(&str, &str, &str)]) -> Made {
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(name, secret, key)| {
+                json!({
+                    "name": name,
+                    "valueFrom": { "secretKeyRef": { "name": secret, "key": key } },
+                })
+            })
+            .collect();
+        let spec = json!({
+            "containers": [], "initContainers": [{ "name": container::SIDECAR, "env": variables }],
+        });
+        let spec: PodSpec = serde_json::from_value(spec).expect("a pod");
+        Made::read(&ObjectMeta::default(), &spec)
+    }
+
+    fn rolls(have: &Made, want: Made) -> bool {
+        let demand = Demand {
+            made: want,
+            ..Demand::default()
+        };
+        have.seen_from(&demand).rest != demand.made.seen_from(&demand).rest
+    }
+
+    #[test]
+    fn another_passphrase_rolls_and_the_platforms_keys_of_buckets_do_not() {
+        let bucket = ("AWS_ACCESS_KEY_ID", "bucket-keys", "id");
+        let passphrase = |key| (PASSPHRASE_VARIABLE, "keyring", key);
+        assert!(!rolls(&pod(&[]), pod(&[bucket])));
+        let [old, new] = ["old", "new"].map(|key| pod(&[bucket, passphrase(key)]));
+        assert!(rolls(&old, new.clone()));
+        assert!(!rolls(&new, new.clone()));
+        assert!(rolls(&pod(&[bucket]), new));
+    }
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::fingerprint;
 use crate::node::Node;
 use crate::platform::Platform;
-use crate::pod::{KEYRING, Kind};
+use crate::pod::{KEYRING, Kind, PASSPHRASE_VARIABLE};
 use crate::script::CHAIN_VARIABLE;
 
 /// The container's name.
@@ -19,7 +19,6 @@ pub(crate) const NAME: &str = "sei-sidecar";
 const PROGRAM: &str = "seictl";
 /// Variable the start fingerprint is in.
 pub(crate) const FINGERPRINT_VARIABLE: &str = "KEELSON_START_FINGERPRINT";
-const PASSPHRASE_VARIABLE: &str = "SEI_KEYRING_PASSPHRASE";
 /// A sidecar that hangs has nothing to save: what was answered with 201 is on the volume.
 const KILL_AFTER_SECONDS: i64 = 10;
 
