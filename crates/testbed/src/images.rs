@@ -81,13 +81,16 @@ pub fn peers() -> Result<Vec<Image>, Error> {
     for one in Peer::ALL {
         let mut image = of_program(peer_name(one), one.name(), peer(one)?)?;
         match one {
-            // Its containers are started by scripts, as Sei's are, and one of them wants bash.
+            // Its containers are started by scripts, as Sei's are, and one of them wants bash. Those
+            // of pods the original operator left want a little more.
             Peer::Seid | Peer::NewSeid => {
                 let bash = PathBuf::from("/bin/bash");
                 image.content.extend(linked(&bash)?);
                 let bash = ("bin/bash".to_owned(), Content::Program(bash));
                 image.content.extend([bash]);
-                image.content.extend(busybox_as(&["sh", "mkdir", "sleep"]));
+                image
+                    .content
+                    .extend(busybox_as(&["sh", "cat", "grep", "head", "mkdir", "sleep"]));
             }
             Peer::Versitygw => {
                 let tools = busybox_as(&["sh", "cat", "mkdir", "mv"]);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const NODE: &str = "validator";
 
 /// A ServiceAccount, with the role of those who may command sidecars or without.
-fn account(chain: &Chain, name: &str, may: bool) {
+pub(crate) fn account(chain: &Chain, name: &str, may: bool) {
     let metadata = |name: &str| json!({ "name": name, "namespace": chain.name });
     let mut objects = vec![json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(name),

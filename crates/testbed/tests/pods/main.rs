@@ -6,6 +6,8 @@ mod edits;
 mod keys;
 mod kills;
 mod mark;
+mod original;
 mod outages;
 mod tls;
+mod upgrade;
 mod world;

@@ -67,7 +67,10 @@ async fn served(chain: &Chain) -> Result<CertificateDer<'static>, String> {
 }
 
 /// Waits until another certificate is served than these; says which.
-async fn serves_another(chain: &Chain, before: &[CertificateDer<'_>]) -> CertificateDer<'static> {
+pub(crate) async fn serves_another(
+    chain: &Chain,
+    before: &[CertificateDer<'_>],
+) -> CertificateDer<'static> {
     let what = "another certificate on the wire";
     let waited = until(what, SWITCH, async || match served(chain).await {
         Ok(leaf) if before.contains(&leaf) => Err("the same as before".to_owned()),

@@ -90,6 +90,13 @@ impl World {
         chain
     }
 
+    /// A second chain of a test: its turn is that of the first.
+    pub(crate) fn beside(&'static self, _first: &Chain, test: &str) -> Chain {
+        let chain = self.make_chain(test, Turn::OfAnother);
+        chain.publish();
+        chain
+    }
+
     fn make_chain(&'static self, test: &str, turn: Turn) -> Chain {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("{test}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -101,7 +108,7 @@ impl World {
             world: self,
             name,
             founding,
-            _turn: turn,
+            turn,
         }
     }
 }
@@ -111,13 +118,15 @@ pub(crate) struct Chain {
     pub(crate) world: &'static World,
     pub(crate) name: String,
     pub(crate) founding: Founding,
-    _turn: Turn,
+    turn: Turn,
 }
 
 /// Whether a test has the cluster to itself.
 enum Turn {
     Shared(#[allow(dead_code, reason = "held")] RwLockReadGuard<'static, ()>),
     Alone(#[allow(dead_code, reason = "held")] RwLockWriteGuard<'static, ()>),
+    /// As long as the chain beside it.
+    OfAnother,
 }
 
 impl Drop for Chain {
@@ -132,6 +141,14 @@ impl Drop for Chain {
 }
 
 impl Chain {
+    /// What had to be done alone is done: the others go on.
+    pub(crate) fn share(&mut self) {
+        self.turn = match std::mem::replace(&mut self.turn, Turn::OfAnother) {
+            Turn::Alone(turn) => Turn::Shared(turn.downgrade()),
+            turn => turn,
+        };
+    }
+
     /// Puts the genesis into the bucket.
     pub(crate) fn publish(&self) {
         let put = self.world.installer.genesis(&self.founding);
