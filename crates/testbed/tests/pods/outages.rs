@@ -1,13 +1,16 @@
 //! What a node does when the API server, the operator, the proxy or the sidecar is away.
 
 use crate::mark::Mark;
-use crate::world::{Chain, PATIENCE, world};
+use crate::world::{Chain, PATIENCE, World, world};
 use keelson_api::names::Port;
 use keelson_testbed::{Cluster, Container, Process, until};
 use nix::sys::signal::Signal;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 const NODE: &str = "validator";
+/// What the operator's pods are known by.
+const OPERATOR: &str = "app.kubernetes.io/name=keelson-operator";
 
 /// The containers of the node's pod.
 fn containers(chain: &Chain) -> Vec<Container> {
@@ -35,31 +38,53 @@ impl Drop for Away<'_> {
     }
 }
 
-#[tokio::test]
-async fn a_node_whose_sandbox_is_killed_starts_by_itself_with_no_api_server_and_no_operator() {
-    let world = world().await;
-    let chain = world.chain_alone("outage").await;
-    chain.apply(&chain.validator());
-    chain.running(NODE).await;
-    let before = chain.makes_blocks(NODE, 2).await;
-    let old = containers(&chain);
+/// The operator, which is away, and is called back however the test ends.
+struct NoOperator<'a>(&'a World);
 
-    let away = Away::stop(&world.cluster, "kube-apiserver").await;
+impl<'a> NoOperator<'a> {
+    fn begin(world: &'a World) -> Self {
+        let away = Self(world);
+        away.scale("--replicas=0").expect("no operator");
+        let place = ["--namespace", "keelson-system", "wait", "pod"];
+        let gone = ["--for=delete", "--selector", OPERATOR, "--timeout=120s"];
+        let gone = world.kubectl.run(&[&place[..], &gone].concat());
+        gone.expect("an operator that is gone");
+        away
+    }
+
+    fn scale(&self, replicas: &str) -> Result<String, keelson_testbed::Error> {
+        let place = ["--namespace", "keelson-system", "scale", replicas];
+        let words = [&place[..], &["deployment/keelson-operator"]].concat();
+        self.0.kubectl.run(&words)
+    }
+}
+
+impl Drop for NoOperator<'_> {
+    fn drop(&mut self) {
+        // The API server may have been started just now.
+        let pause = || std::thread::sleep(Duration::from_secs(1));
+        let tried = (0..60).any(|_| self.scale("--replicas=1").map_err(|_| pause()).is_ok());
+        assert!(tried, "the operator was not called back");
+    }
+}
+
+/// Kills the sandbox of the node's pod through the container runtime, and all containers with it.
+/// Waits until others make blocks, and asks nobody but the runtime and the node; says how many.
+async fn comes_back_by_itself(chain: &Chain, before: u64) -> u64 {
+    let cluster = &chain.world.cluster;
+    let old = containers(chain);
     // All processes of the pod share the namespace of the sandbox's, and end with it.
     let sandbox = old.iter().find(|it| it.name.is_none());
-    let killed = sandbox.map(|it| world.cluster.signal(it, Signal::SIGKILL));
+    let killed = sandbox.map(|it| cluster.signal(it, Signal::SIGKILL));
     killed.expect("a sandbox").expect("a signal");
     let mut first = None;
-    let blocks = until("blocks with no API server", PATIENCE, async || {
-        let again = chain
-            .world
-            .cluster
-            .container(&chain.name, &format!("{NODE}-0"), "seid");
+    let blocks = until("blocks of other containers", PATIENCE, async || {
+        let again = cluster.container(&chain.name, &format!("{NODE}-0"), "seid");
         let again = again.map_err(|error| error.to_string())?;
         if old.iter().any(|it| it.id == again.id) {
             return Err("the old container".to_owned());
         }
-        let address = world.cluster.address_of(&again);
+        let address = cluster.address_of(&again);
         let address = address.map_err(|error| error.to_string())?;
         let height = chain.height_at(SocketAddr::new(address, Port::Rpc.number()))?;
         let first = *first.get_or_insert(height);
@@ -68,12 +93,33 @@ async fn a_node_whose_sandbox_is_killed_starts_by_itself_with_no_api_server_and_
             false => Err(format!("height {height}, first seen at {first}")),
         }
     });
-    let blocks = blocks.await.expect("blocks");
+    blocks.await.expect("blocks")
+}
+
+#[tokio::test]
+async fn a_node_whose_sandbox_is_killed_starts_by_itself_with_no_operator_and_no_api_server() {
+    let world = world().await;
+    let chain = world.chain_alone("outage").await;
+    chain.apply(&chain.validator());
+    chain.running(NODE).await;
+    let before = chain.makes_blocks(NODE, 2).await;
+    let uid = chain.pod(NODE).await.expect("a pod").metadata.uid;
+
+    let no_operator = NoOperator::begin(world);
+    let without_operator = comes_back_by_itself(&chain, before).await;
+    let away = Away::stop(&world.cluster, "kube-apiserver").await;
+    let without_both = comes_back_by_itself(&chain, without_operator).await;
     drop(away);
-    println!("from {before} to {blocks} with no API server");
+    println!(
+        "from {before} to {without_operator} with no operator, and to {without_both} with no API server either"
+    );
     let back = until("the API server", PATIENCE, async || chain.seen(NODE).await);
     back.await.expect("a server that is back");
+    drop(no_operator);
+    world.installer.ready().expect("an operator that is back");
     chain.running(NODE).await;
+    let pod = chain.pod(NODE).await.expect("a pod");
+    assert_eq!(pod.metadata.uid, uid, "it is the same pod");
 }
 
 #[tokio::test]
