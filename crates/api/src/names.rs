@@ -106,6 +106,8 @@ vocabulary! {
         Refresh => "sei.io/refreshed-at",
         /// On a pod whose proxy was seen to serve TLS: from then on no token is sent to it in the clear.
         SpokeTls => "sei.io/spoke-tls",
+        /// On a pod whose images were changed in place: by which edit, and what ran before it.
+        EditedImages => "sei.io/edited-images",
         /// Hash of the TLS profile a host pod was made for.
         TlsProfileHash => "nmstate.io/tls-profile-hash",
         /// Time of the last mutation of a policy, in nanoseconds.

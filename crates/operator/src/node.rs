@@ -10,6 +10,7 @@ pub mod bindings;
 pub mod controller;
 pub mod desired;
 pub mod difference;
+pub mod edited;
 pub mod effects;
 pub mod fields;
 pub mod handshakes;

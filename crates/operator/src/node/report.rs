@@ -16,6 +16,7 @@ use keelson_plan::{Memory, Tls};
 use keelson_render::names;
 
 use super::desired::Desired;
+use super::made::container;
 use super::record::{self, Written};
 use super::sight::Sight;
 use super::validate::Refusal;
@@ -109,14 +110,15 @@ fn phase(found: &Findings<'_>) -> NodePhase {
 /// What containers run and ports speak.
 fn observe(status: &mut SeiNodeStatus, found: &Findings<'_>, sight: &Sight) {
     let Some(pod) = &sight.pod else { return };
-    if pod.process.runs_image(&pod.made.image) {
-        status.current_image = Some(pod.made.image.clone());
-    }
-    if pod.sidecar.runs_image(&pod.made.sidecar_image) {
-        status.current_sidecar_image = Some(pod.made.sidecar_image.clone());
-    }
-    if pod.proxy.runs_image(&pod.made.proxy_image) {
-        status.current_proxy_image = Some(pod.made.proxy_image.clone());
+    for (name, _, image) in pod.containers() {
+        if pod.runs(name, found.now) {
+            let current = match name {
+                container::NODE => &mut status.current_image,
+                container::SIDECAR => &mut status.current_sidecar_image,
+                _ => &mut status.current_proxy_image,
+            };
+            *current = Some(image.to_owned());
+        }
     }
     if sight.met.as_ref() != Some(&pod.identity.uid) {
         return;

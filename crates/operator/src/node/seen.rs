@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, PersistentVolumeClaim, Pod};
@@ -13,6 +14,7 @@ use keelson_api::names::{Annotation, Component, FieldManager, Label};
 use keelson_cluster::{digest, owned};
 use kube::api::DynamicObject;
 
+use super::edited::Edited;
 use super::made::{Made, container};
 
 /// What every object of a node has.
@@ -144,6 +146,8 @@ pub struct Container {
     pub image: String,
     /// Whether it runs.
     pub runs: bool,
+    /// Since when.
+    pub since: Option<Timestamp>,
     /// Why it does not, where the kubelet says.
     pub waits: Option<String>,
 }
@@ -152,18 +156,19 @@ impl Container {
     fn read(status: &ContainerStatus) -> Self {
         let state = status.state.as_ref();
         let waiting = state.and_then(|state| state.waiting.as_ref());
+        let running = state.and_then(|state| state.running.as_ref());
         Self {
             id: status.container_id.clone(),
             image: status.image.clone(),
-            runs: state.is_some_and(|state| state.running.is_some()),
+            runs: running.is_some(),
+            since: running.and_then(|it| Some(it.started_at.as_ref()?.0)),
             waits: waiting.and_then(|waiting| waiting.reason.clone()),
         }
     }
 
-    /// Whether it runs this image. A runtime may say in full what a spec says in short.
-    pub fn runs_image(&self, image: &str) -> bool {
-        let same = self.image == image || self.image.ends_with(&format!("/{image}"));
-        self.runs && same
+    /// Whether it is said to run this image. A runtime may say in full what a spec says in short.
+    fn is_said_to_run(&self, image: &str) -> bool {
+        self.image == image || self.image.ends_with(&format!("/{image}"))
     }
 }
 
@@ -192,6 +197,8 @@ pub struct SeenPod {
     pub revision: Option<String>,
     /// Whether its proxy was seen to serve TLS.
     pub spoke_tls: bool,
+    /// How its images were edited.
+    pub edited: Edited,
 }
 
 /// Reasons of a container that will not start by itself.
@@ -239,7 +246,28 @@ impl SeenPod {
             stuck,
             revision: label("controller-revision-hash"),
             spoke_tls: annotation(Annotation::SpokeTls.as_str()).is_some(),
+            edited: Edited::read(pod),
         }
+    }
+
+    /// The containers whose images may be others: their names, and the images the pod asks for.
+    pub fn containers(&self) -> [(&'static str, &Container, &str); 3] {
+        let made = &self.made;
+        [
+            (container::NODE, &self.process, &made.image),
+            (container::SIDECAR, &self.sidecar, &made.sidecar_image),
+            (container::PROXY, &self.proxy, &made.proxy_image),
+        ]
+    }
+
+    /// Whether a container runs the image the pod asks for.
+    pub fn runs(&self, name: &str, now: Timestamp) -> bool {
+        let mut containers = self.containers().into_iter();
+        let found = containers.find(|(called, ..)| *called == name);
+        found.is_some_and(|(name, container, image)| {
+            let named = container.is_said_to_run(image);
+            container.runs && (named || self.edited.started(name, container, now))
+        })
     }
 
     /// Whether its sidecar can be called.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use keelson_api::names::Annotation;
 use keelson_cluster::{Key, Only, Propagation};
 use keelson_plan::{Entry, Plan, Stage, Waiting};
 use kube::ResourceExt;
@@ -27,10 +28,18 @@ impl Act<'_> {
         }
         let revision = self.current_revision()?;
         let want = &plan.target.pod;
+        let changed = pod.containers().into_iter().filter(|(name, _, image)| {
+            *name == container::SIDECAR && *image != want.sidecar_image
+                || *name == container::PROXY && *image != want.proxy_image
+        });
+        let changed = changed.map(|(name, container, _)| (name, container));
         let patch = json!({
             "metadata": {
                 "uid": pod.identity.uid,
+                // What is noted is true of this version alone.
+                "resourceVersion": pod.identity.version,
                 "labels": { "controller-revision-hash": revision },
+                "annotations": { Annotation::EditedImages.as_str(): pod.edited.next(changed) },
             },
             "spec": { "initContainers": [
                 { "name": container::SIDECAR, "image": want.sidecar_image },
@@ -95,15 +104,9 @@ impl Act<'_> {
         let as_asked = made.image == want.image
             && made.sidecar_image == want.sidecar_image
             && made.proxy_image == want.proxy_image;
-        // What was changed in place runs when the runtime names the new image.
-        let containers = [
-            (&pod.process, &pod.made.image),
-            (&pod.sidecar, &pod.made.sidecar_image),
-            (&pod.proxy, &pod.made.proxy_image),
-        ];
-        let mut containers = containers.into_iter();
-        match containers.find(|(container, image)| !container.runs_image(image)) {
-            Some((_, image)) => Err(waits_for(image, None)),
+        let mut containers = pod.containers().into_iter();
+        match containers.find(|(name, ..)| !pod.runs(name, now)) {
+            Some((_, _, image)) => Err(waits_for(image, None)),
             None if as_asked => Ok(()),
             None => Err(waiting(None)),
         }
