@@ -78,7 +78,7 @@ impl Peer {
 const fn chain(stamps: &'static [(&'static str, &'static str)]) -> Module {
     Module {
         folder: "testbed/go/chain",
-        sources: &["app.go", "main.go", "rpc.go"],
+        sources: &["app.go", "local.go", "main.go", "rpc.go"],
         stamps,
     }
 }
