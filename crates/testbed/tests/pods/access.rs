@@ -28,7 +28,7 @@ pub(crate) fn account(chain: &Chain, name: &str, may: bool) {
     chain.world.kubectl.apply(&objects).expect("an account");
 }
 
-fn token(chain: &Chain, account: &str, audience: &str) -> String {
+pub(crate) fn token(chain: &Chain, account: &str, audience: &str) -> String {
     let place = ["--namespace", &chain.name, "create", "token", account];
     let words = [&place[..], &["--audience", audience]].concat();
     let token = chain.world.kubectl.run(&words).expect("a token");

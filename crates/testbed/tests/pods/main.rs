@@ -2,6 +2,7 @@
 
 mod access;
 mod boot;
+mod bootstrap;
 mod edits;
 mod keys;
 mod kills;
