@@ -13,8 +13,8 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_api::names::FieldManager;
 use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions,
-    PropagationPolicy,
+    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+    Preconditions, PropagationPolicy,
 };
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -99,6 +99,15 @@ impl Calls {
         let api = self.api::<K>(namespace);
         let doing = doing::<K>("reading", namespace, name);
         within(doing, DEADLINE, api.get_opt(name)).await
+    }
+
+    /// Reads the objects of a namespace whose fields are as this selector says.
+    pub async fn select<K: Object>(&self, namespace: &str, fields: &str) -> Result<Vec<K>, Error> {
+        let api = self.api::<K>(namespace);
+        let doing = format!("listing {} of {namespace} with {fields}", K::kind(&()));
+        let how = ListParams::default().fields(fields);
+        let listed = within(doing, DEADLINE, api.list(&how)).await?;
+        Ok(listed.items)
     }
 
     /// Server-side apply, forced: afterwards the fields of `object` are as it says and ours. Gives

@@ -29,5 +29,6 @@ pub mod rest;
 pub mod seen;
 pub mod sight;
 pub mod under_way;
+pub mod unstarted;
 pub mod validate;
 pub mod world;

@@ -148,6 +148,8 @@ pub struct Container {
     pub runs: bool,
     /// Since when.
     pub since: Option<Timestamp>,
+    /// When it ended, where it has.
+    pub ended: Option<Timestamp>,
     /// Why it does not, where the kubelet says.
     pub waits: Option<String>,
 }
@@ -157,11 +159,13 @@ impl Container {
         let state = status.state.as_ref();
         let waiting = state.and_then(|state| state.waiting.as_ref());
         let running = state.and_then(|state| state.running.as_ref());
+        let ended = state.and_then(|state| state.terminated.as_ref());
         Self {
             id: status.container_id.clone(),
             image: status.image.clone(),
             runs: running.is_some(),
             since: running.and_then(|it| Some(it.started_at.as_ref()?.0)),
+            ended: ended.and_then(|it| Some(it.finished_at.as_ref()?.0)),
             waits: waiting.and_then(|waiting| waiting.reason.clone()),
         }
     }

@@ -22,6 +22,7 @@ use super::desired::Desired;
 use super::handshakes::{Ground, Handshakes};
 use super::nudge::Nudges;
 use super::seen::{Claim, Ordered, Plain, SeenJob, SeenPod, Set};
+use super::unstarted::Unstarted;
 use super::world::World;
 use crate::certificate::{self, Held, Unfit};
 use crate::sidecar::{Audience, Sidecars, Spoken, Transport, Whom};
@@ -85,6 +86,7 @@ pub struct Eyes {
     handshakes: Handshakes,
     secrets: Mutex<HashMap<Key, Read>>,
     nudges: Nudges,
+    unstarted: Unstarted,
 }
 
 impl Eyes {
@@ -97,6 +99,7 @@ impl Eyes {
             handshakes: Handshakes::default(),
             secrets: Mutex::default(),
             nudges: Nudges::default(),
+            unstarted: Unstarted::default(),
         }
     }
 
@@ -104,6 +107,7 @@ impl Eyes {
     pub fn forget(&self, key: &Key) {
         self.handshakes.forget(key);
         self.nudges.forget(key);
+        self.unstarted.forget(key);
         let secret = at(key, names::certificate(&key.name));
         self.read_secrets().remove(&secret);
     }
@@ -126,6 +130,8 @@ impl Eyes {
             approved: None,
             met: None,
         };
+        let pod = self.world.pods.get(&at(key, names::pod(&key.name)));
+        self.unstarted.ask(&self.calls, key, pod.as_deref()).await;
         self.refresh(key, desired, &mut sight);
         self.read_secret(key, node, desired, &mut sight).await;
         let stage = match sight.pod {
@@ -150,7 +156,8 @@ impl Eyes {
             .certificates
             .get(&at(key, names::certificate(&key.name)));
         sight.claim = claim.and_then(|claim| world.claims.get(&at(key, claim)));
-        sight.pod = world.pods.get(&at(key, names::pod(&key.name)));
+        let pod = world.pods.get(&at(key, names::pod(&key.name)));
+        sight.pod = pod.map(|pod| self.unstarted.tell(key, pod));
         sight.job = world.jobs.get(&at(key, names::bootstrap_job(&key.name)));
         let bootstraps = matches!(desired.target.start, Start::Bootstrap { .. });
         sight.bootstrap_pod = match bootstraps || sight.job.is_some() {

@@ -108,6 +108,12 @@ pub(super) const OPERATOR: Role = Role {
         ),
         right(
             "",
+            "events",
+            &["list"],
+            "to say why a container of a node's pod is not started again",
+        ),
+        right(
+            "",
             "secrets",
             &["get", "list", "watch", "delete"],
             "to check keys and certificates; a policy limits delete to certificates it ordered",
