@@ -274,6 +274,11 @@ impl Cluster {
         node::import(&self.enclosure, image)
     }
 
+    /// Gives an image of the node's container runtime another name besides the one it has.
+    pub fn tag(&self, image: &str, also: &str) -> Result<(), Error> {
+        node::tag(&self.enclosure, image, also)
+    }
+
     /// kubectl, talking to this cluster.
     pub fn kubectl(&self) -> Kubectl {
         let kubeconfig = self.folder().join("kubeconfig");

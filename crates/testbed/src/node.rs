@@ -77,6 +77,11 @@ pub(crate) fn import(enclosure: &Enclosure, image: &Path) -> Result<(), Error> {
         .map(drop)
 }
 
+pub(crate) fn tag(enclosure: &Enclosure, image: &str, also: &str) -> Result<(), Error> {
+    let words = ["images", "tag", "--force", image, also];
+    enclosure.output(ctr(&words)).map(drop)
+}
+
 /// containerd's own command, for the containers of pods.
 pub(crate) fn ctr(words: &[&str]) -> Command {
     let mut command = Command::new("ctr");

@@ -9,6 +9,8 @@ mod kills;
 mod mark;
 mod original;
 mod outages;
+mod proxies;
+mod quiet;
 mod tls;
 mod upgrade;
 mod world;

@@ -2,6 +2,7 @@
 //! notices nothing.
 
 use crate::mark::{Mark, Pods};
+use crate::quiet::Quiet;
 use crate::world::{Chain, NEW, world};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -79,12 +80,12 @@ pub(crate) async fn serves_another(
     waited.await.expect("a certificate")
 }
 
-async fn plain(chain: &Chain) -> Option<u16> {
+pub(crate) async fn plain(chain: &Chain) -> Option<u16> {
     let answer = chain.get(NODE, Port::Api, "/v0/healthz").await;
     answer.ok().map(|(status, _)| status)
 }
 
-fn with_tls(chain: &Chain, tls: Value) -> Value {
+pub(crate) fn with_tls(chain: &Chain, tls: Value) -> Value {
     let mut node = chain.validator();
     node["spec"]["sidecar"] = json!({ "tls": tls });
     node
@@ -179,6 +180,7 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
     assert_ne!(plain(&chain).await, Some(200), "plaintext is refused");
     chain.running(NODE).await;
     assert_eq!(Mark::of(&chain, NODE).await, before);
+    Quiet::begin(&chain, NODE).holds().await;
 
     other_authority(&chain);
     let asked = Instant::now();
