@@ -18,6 +18,13 @@ pub(crate) fn clusters() -> PathBuf {
     folder().join("clusters")
 }
 
+/// Where the images of this checkout are. They are named alike in every checkout and hold its own
+/// programs, so two that are tested side by side must not take each other's.
+pub(crate) fn images() -> PathBuf {
+    let checkout = key(&[checkout().as_os_str().as_encoded_bytes()]);
+    folder().join("images").join(checkout)
+}
+
 /// The checkout this program was built from: module files, manifests and sources are read there.
 pub(crate) fn checkout() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -29,7 +29,7 @@ pub struct Installer {
 /// volume for each of this many nodes. What is missing is built.
 pub fn pods(profile: Profile, volumes: usize) -> Result<Pods, Error> {
     packages::provide(packages::IMAGES)?;
-    let folder = cache::folder().join("images");
+    let folder = cache::images();
     let mut wanted = images::products(profile, &folder.join("programs"))?;
     wanted.extend(images::peers()?);
     let progress = Progress::start("writing images");

@@ -116,7 +116,7 @@ pub(crate) async fn keep(name: &str) -> Result<(), Error> {
 }
 
 async fn start(name: &str) -> Result<Cluster, Error> {
-    let images = images::written(&cache::folder().join("images"));
+    let images = images::written(&cache::images());
     let cluster = Cluster::named(name, Size::Pods(ready_pods(VOLUMES, images))).await?;
     cluster.install_crds().await?;
     let ready = cluster.folder().join(READY);

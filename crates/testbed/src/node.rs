@@ -64,7 +64,7 @@ pub(crate) fn containerd_answers(enclosure: &Enclosure) -> Result<(), String> {
 
 /// The files of every image the node gets.
 pub(crate) fn images(pods: &Pods) -> Result<Vec<PathBuf>, Error> {
-    let written = images::write_all(&images::standard()?, &cache::folder().join("images"))?;
+    let written = images::write_all(&images::standard()?, &cache::images())?;
     let standard = written.into_iter().map(|it| it.file);
     Ok(standard.chain(pods.images.iter().cloned()).collect())
 }
