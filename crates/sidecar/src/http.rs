@@ -16,6 +16,7 @@ use crate::gate::Gate;
 use crate::home::Home;
 use crate::metrics::Metrics;
 use crate::node_id::node_id;
+use crate::rpc::{GLANCE, Rpc};
 use crate::store::{Incoming, Store, StoreError};
 use ::http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Limited};
@@ -54,6 +55,8 @@ pub struct Api {
     pub authn: Mode,
     /// The node's home.
     pub home: Home,
+    /// The node's own RPC.
+    pub node: Rpc,
     /// The tasks.
     pub engine: Arc<Engine>,
     /// The start gate.
@@ -83,6 +86,7 @@ impl Api {
         Self {
             authn: site.settings.authn,
             home: site.home.clone(),
+            node: Rpc::new(&site.settings.seid_rpc, GLANCE),
             engine,
             gate: Arc::clone(&site.gate),
             metrics: Arc::clone(&site.metrics),
@@ -169,7 +173,13 @@ impl Api {
         result
     }
 
+    /// Who the node is by its own word, and by the key on the volume where it does not run: a key
+    /// that is mounted is mounted for the node alone, and then the volume has another one.
     async fn node_id(&self) -> Answer {
+        if let Ok(status) = self.node.status().await {
+            let node_id = status.node_id.to_ascii_lowercase();
+            return answer::json(StatusCode::OK, &NodeIdResponse { node_id });
+        }
         let home = self.home.clone();
         let reading = tokio::task::spawn_blocking(move || node_id(&home));
         match reading.await {

@@ -2,7 +2,9 @@
 
 use crate::node::Node;
 use crate::shared::{CHAIN, Chain};
+use crate::stage::Sidecar;
 use keelson_sidecar::rpc::{PATIENCE, Problem, Rpc};
+use serde_json::json;
 
 #[tokio::test]
 async fn a_node_says_who_and_how_high_it_is_and_the_hash_of_a_block() {
@@ -50,4 +52,16 @@ async fn a_node_that_wraps_its_answers_is_understood_too() {
     assert!(said, "{trouble}");
     assert!(node.stop().success());
     assert!(rpc.status().await.expect_err("nobody").is_unreachable());
+}
+
+#[test]
+fn a_node_that_runs_is_asked_who_it_is_whatever_key_the_volume_has() {
+    let (running, other) = (&Chain::shared().validator, Node::init("other-key", CHAIN));
+    let mut sidecar = Sidecar::idle("asked").with("KEELSON_SEID_RPC", &running.rpc());
+    std::fs::create_dir_all(sidecar.home.join("config")).expect("a folder");
+    let key = "config/node_key.json";
+    std::fs::copy(other.home.join(key), sidecar.home.join(key)).expect("a key");
+    sidecar.run();
+    let told = sidecar.get("/v0/node-id").json();
+    assert_eq!(told, json!({ "nodeId": running.id() }));
 }
