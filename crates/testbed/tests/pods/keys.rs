@@ -1,8 +1,10 @@
 //! A validator's keys: who can read them, and that no two nodes sign with one.
 
+use crate::access::{account, token};
 use crate::world::{Chain, PATIENCE, world};
 use k8s_openapi::api::core::v1::Pod;
 use keelson_api::SeiNode;
+use keelson_api::names::Port;
 use keelson_testbed::{Peer, peer, until};
 use kube::Api;
 use kube::api::ListParams;
@@ -142,6 +144,8 @@ async fn keys_are_in_the_containers_they_belong_to_and_the_second_node_of_one_ne
     ]);
     assert_eq!(holdings(&chain, &keys), expected);
     told_nowhere(&chain, &keys);
+    let (told, is) = identities(&chain).await;
+    assert_eq!(told, is, "the sidecar cannot read the node's key");
 
     let second = second(&chain);
     chain.apply(&second);
@@ -174,6 +178,24 @@ fn told_nowhere(chain: &Chain, keys: &BTreeMap<&str, &str>) {
     for (name, key) in keys {
         assert!(!seen.contains(key), "the {name} is told");
     }
+}
+
+/// Who the sidecar says the node is among peers, and who it is.
+async fn identities(chain: &Chain) -> (Value, Value) {
+    account(chain, "reader", true);
+    let audience = format!("keelson-sidecar/{}/{NODE}", chain.name);
+    let bearer = format!("Bearer {}", token(chain, "reader", &audience));
+    let sidecar = chain.address(NODE, Port::Api).await.expect("an address");
+    let headers = [("Authorization", bearer.as_str())];
+    let told = chain
+        .world
+        .cluster
+        .ask(sidecar, "GET /v0/node-id", &headers, "");
+    let read = |text: String| -> Value { serde_json::from_str(&text).expect("JSON") };
+    let told = read(told.expect("an answer").1)["nodeId"].clone();
+    let status = chain.get(NODE, Port::Rpc, "/status").await;
+    let is = read(status.expect("a status").1)["node_info"]["id"].clone();
+    (told, is)
 }
 
 /// Another validator with the same signing key and the first one's volume.
