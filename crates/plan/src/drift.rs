@@ -100,6 +100,31 @@ impl Drift {
         }
     }
 
+    /// The same in words, for people.
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::Setup => "the node is new",
+            Self::Bootstrap => "its state comes from a snapshot",
+            Self::Leftover => "a bootstrap is to be cleared away",
+            Self::Volume => "the data volume",
+            Self::ProxyConfig => "the proxy's configuration",
+            Self::NetworkPolicy => "the NetworkPolicy",
+            Self::Workload => "the StatefulSet",
+            Self::Service => "the Service",
+            Self::Image => "the node's image",
+            Self::Pod => "the pod's template",
+            Self::SidecarImage => "the sidecar's image",
+            Self::ProxyImage => "the proxy's image",
+            Self::TlsOn => "TLS on",
+            Self::TlsOff => "TLS off",
+            Self::TlsMount => "the certificate's place in the pod",
+            Self::Settings => "the node's settings",
+            Self::Peers => "the peers",
+            Self::Publishing => "the upload of snapshots",
+            Self::Approval => "the sidecar has not approved the start",
+        }
+    }
+
     /// The cause of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL

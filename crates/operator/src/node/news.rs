@@ -13,7 +13,7 @@ use keelson_api::node_status::{NodePhase, SeiNodeStatus};
 use keelson_api::task::TaskType;
 use keelson_plan::Drift;
 
-use super::record::called;
+use super::record::{called, reasons};
 use super::report::Ended;
 
 /// The node, as an event names it.
@@ -64,11 +64,10 @@ pub fn news(
     // That a node is being set up is no news: somebody just created it.
     let beginning = [NodePhase::Pending, NodePhase::Initializing];
     if old.phase != new.phase && new.phase.is_some_and(|it| !beginning.contains(&it)) {
-        let name = |phase: Option<NodePhase>| phase.map_or("none", NodePhase::as_str);
-        news.push((
-            NodeEvent::PhaseTransition,
-            format!("{} -> {}", name(old.phase), name(new.phase)),
-        ));
+        let name = |phase: Option<NodePhase>| phase.map_or("new", NodePhase::as_str);
+        let (was, is) = (name(old.phase), name(new.phase));
+        let told = format!("the node is {is}, after it was {was}");
+        news.push((NodeEvent::PhaseTransition, told));
     }
     if old.plan.is_some() && new.plan.is_none() {
         news.extend(ended.and_then(|ended| end(ended, new)));
@@ -134,11 +133,10 @@ fn end(ended: &Ended, new: &SeiNodeStatus) -> Option<(NodeEvent, String)> {
     match ended {
         Ended::Complete(plan) if plan.plan.causes.contains(&Drift::Setup) => None,
         Ended::Complete(plan) => {
-            let causes: Vec<&str> = plan.plan.causes.iter().map(|it| it.as_str()).collect();
-            let what = called(plan.plan.kind);
+            let (what, why) = (called(plan.plan.kind), reasons(&plan.plan));
             Some((
                 NodeEvent::PlanComplete,
-                format!("{what} is complete ({})", causes.join(", ")),
+                format!("{what} is complete ({why})"),
             ))
         }
         Ended::Failed(plan) => {

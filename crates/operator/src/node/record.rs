@@ -252,6 +252,12 @@ fn named(name: &str) -> Option<Step> {
     step(type_.parse().ok()?, stage)
 }
 
+/// Why a plan is, for people.
+pub fn reasons(plan: &Plan) -> String {
+    let causes: Vec<&str> = plan.causes.iter().map(|it| it.told()).collect();
+    causes.join(", ")
+}
+
 /// What a plan of this kind is called in a sentence.
 pub fn called(kind: PlanKind) -> &'static str {
     match kind {

@@ -93,7 +93,7 @@ async fn an_issuer_that_comes_late_is_waited_for_by_name_in_the_plan_of_eight_ta
     let doing = said(&node, NodeCondition::Reconciling).2;
     assert_eq!(
         doing,
-        format!("the change of TLS (tls-on): wait-for-sidecar-tls-secret, because {why}")
+        format!("the change of TLS is under way (TLS on), at wait-for-sidecar-tls-secret: {why}")
     );
     let (status, reason, _) = said(&node, READY);
     assert_eq!(

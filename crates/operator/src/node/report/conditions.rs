@@ -1,5 +1,6 @@
 //! The conditions of a node.
 
+mod changes;
 mod provided;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -7,11 +8,11 @@ use keelson_api::condition::{Truth, condition, set};
 use keelson_api::node_condition::{NodeCondition as Type, NodeReason as Reason};
 use keelson_api::node_status::{DataState, SeiNodeStatus};
 use keelson_api::task::PlanKind;
-use keelson_plan::{Drift, Plan, Tls};
+use keelson_plan::{Plan, Tls};
 
 use super::{Ended, Findings};
 use crate::certificate::{Order, Unfit};
-use crate::node::record::called;
+use crate::node::record::{called, reasons};
 use crate::node::seen::SeenPod;
 use crate::node::{applied, put_back, validate};
 
@@ -67,7 +68,7 @@ fn kept(
             type_,
             Truth::Unknown,
             Reason::NotObserved,
-            "",
+            "this was not looked at yet",
             generation,
             Time(found.now),
         ),
@@ -96,7 +97,7 @@ fn ready(found: &Findings<'_>) -> Option<Said> {
             no(Reason::Initializing, "the node is being set up")
         }
         Some(pod) if pod.ready && !pod.identity.leaving && !is_replaced(found, pod) => {
-            yes(Reason::NodeReady, "")
+            yes(Reason::NodeReady, "the pod is ready and the node serves")
         }
         Some(SeenPod {
             stuck: Some((container, why)),
@@ -124,9 +125,16 @@ fn is_replaced(found: &Findings<'_>, pod: &SeenPod) -> bool {
 /// The pod is ready while the node keeps up with the chain; before it runs nothing is known.
 fn synced(found: &Findings<'_>) -> Option<Said> {
     match pod(found) {
-        Some(pod) if pod.ready => yes(Reason::CaughtUp, ""),
-        Some(pod) if pod.process.runs => no(Reason::CatchingUp, ""),
-        _ => Some((Truth::Unknown, Reason::NotObserved, String::new())),
+        Some(pod) if pod.ready => yes(Reason::CaughtUp, "the node follows the head of the chain"),
+        Some(pod) if pod.process.runs => no(
+            Reason::CatchingUp,
+            "the node runs and does not follow the head of the chain yet",
+        ),
+        _ => Some((
+            Truth::Unknown,
+            Reason::NotObserved,
+            "the node does not run, so nobody knows how far it is".to_owned(),
+        )),
     }
 }
 
@@ -138,20 +146,25 @@ fn reconciling(found: &Findings<'_>) -> Option<Said> {
             Reason::PlanFailed,
             "the last plan failed; another one is made after a pause",
         ),
-        None => no(Reason::Settled, ""),
+        None => no(Reason::Settled, "no change is under way"),
     }
 }
 
 /// What a plan is at, in a sentence.
 fn doing(plan: &Plan) -> String {
-    let causes: Vec<&str> = plan.causes.iter().map(|cause| cause.as_str()).collect();
-    let what = format!("{} ({})", called(plan.kind), causes.join(", "));
+    let what = format!("{} is under way ({})", called(plan.kind), reasons(plan));
     match plan.current() {
         None => what,
         Some(entry) => match (&entry.waiting, &entry.error) {
-            (Some(waiting), _) => format!("{what}: {}, because {waiting}", entry.step),
-            (None, Some(error)) => format!("{what}: {}, tried again after {error}", entry.step),
-            (None, None) => format!("{what}: {}", entry.step),
+            (Some(waiting), _) => format!("{what}, at {}: {waiting}", entry.step),
+            (None, Some(error)) => {
+                let step = entry.step.to_string();
+                // Whoever failed says its name, and so does whoever asked it.
+                let error = error.trim_start_matches(&format!("{step} failed: "));
+                let error = error.trim_start_matches(&format!("{step}: "));
+                format!("{what}, at {step}, which is tried again: {error}")
+            }
+            (None, None) => format!("{what}, at {}", entry.step),
         },
     }
 }
@@ -167,7 +180,10 @@ fn stalled(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
         return Some(said);
     }
     match &found.memory.failure {
-        None => no(Reason::NotStalled, ""),
+        None => no(
+            Reason::NotStalled,
+            "nothing keeps the operator from going on",
+        ),
         Some(failure) => {
             let reason = match failure.overdue {
                 true => Reason::DeadlineExceeded,
@@ -226,7 +242,7 @@ fn spec_valid(found: &Findings<'_>) -> Option<Said> {
             Reason::UsedAtSetUp,
             "snapshot and genesisCeremony say where a node's first state comes from, and this node has its state: the change does nothing here; create a new SeiNode to begin from there",
         ),
-        false => yes(Reason::Valid, ""),
+        false => yes(Reason::Valid, "the spec can be carried out"),
     }
 }
 
@@ -236,7 +252,7 @@ fn paused(found: &Findings<'_>) -> Option<Said> {
             Reason::PausedBySpec,
             "nothing is changed while spec.paused is true",
         ),
-        false => no(Reason::NotPaused, ""),
+        false => no(Reason::NotPaused, "spec.paused is not true"),
     }
 }
 
@@ -261,12 +277,12 @@ fn update(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
         let same = old.plan.as_ref().is_some_and(|it| it.id == plan.id);
         return match known.filter(|_| same) {
             Some(known) => yes(reason, known.message.clone()),
-            None => yes(reason, changes(&plan.plan, old)),
+            None => yes(reason, changes::told(&plan.plan, old)),
         };
     }
     match found.ended {
         Some(Ended::Complete(plan)) if reason(plan.plan.kind).is_some() => {
-            no(Reason::UpdateComplete, "")
+            no(Reason::UpdateComplete, "the last update is complete")
         }
         Some(Ended::Failed(plan)) if reason(plan.plan.kind).is_some() => {
             let error = found.memory.failure.as_ref().map(|it| it.error.clone());
@@ -279,51 +295,11 @@ fn update(found: &Findings<'_>, old: &SeiNodeStatus) -> Option<Said> {
         {
             None
         }
-        _ => no(Reason::NotApplicable, ""),
+        _ => no(
+            Reason::NotApplicable,
+            "the node was not updated since it was set up",
+        ),
     }
-}
-
-/// From what to what, in words.
-fn changes(plan: &Plan, old: &SeiNodeStatus) -> String {
-    let current = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
-    let want = &plan.target;
-    let lines = plan.causes.iter().map(|cause| match cause {
-        Drift::Image => format!(
-            "image drift: wanted={} current={}",
-            want.pod.image,
-            current(&old.current_image)
-        ),
-        Drift::SidecarImage => format!(
-            "sidecar.image drift: wanted={} current={}",
-            want.pod.sidecar_image,
-            current(&old.current_sidecar_image)
-        ),
-        Drift::TlsOn | Drift::TlsOff => format!(
-            "sidecar.tls drift: wanted={} current={}",
-            described(want.tls.as_ref()),
-            match &old.current_sidecar_tls {
-                None => "none".to_owned(),
-                Some(tls) => match (&tls.issuer_name, &tls.issuer_kind, &tls.secret_name) {
-                    (Some(name), kind, _) => issuer(name, kind.map_or("", |it| it.as_str())),
-                    (None, _, name) => format!("{{secretName={}}}", current(name)),
-                },
-            }
-        ),
-        other => format!("{} drift", other.as_str()),
-    });
-    lines.collect::<Vec<_>>().join("; ")
-}
-
-fn described(tls: Option<&Tls>) -> String {
-    match tls {
-        None => "none".to_owned(),
-        Some(Tls::Issuer { name, kind }) => issuer(name, kind.as_str()),
-        Some(Tls::Secret(name)) => format!("{{secretName={name}}}"),
-    }
-}
-
-fn issuer(name: &str, kind: &str) -> String {
-    format!("{{issuerName={name} issuerKind={kind}}}")
 }
 
 fn outdated(found: &Findings<'_>) -> Option<Said> {
@@ -333,7 +309,10 @@ fn outdated(found: &Findings<'_>) -> Option<Said> {
             Reason::OperatorUpgraded,
             "the pod was made by another version of the operator or platform; it is replaced with the next change that rolls",
         ),
-        false => no(Reason::TemplateCurrent, ""),
+        false => no(
+            Reason::TemplateCurrent,
+            "the pod is as this operator makes it",
+        ),
     }
 }
 
@@ -341,10 +320,11 @@ fn peers(found: &Findings<'_>) -> Option<Said> {
     let wanted = found.desired?.target.peers.as_ref();
     let applied = found.applied;
     match wanted {
-        None => yes(Reason::PeersCurrent, ""),
-        Some(wanted) if applied.process_peers.as_ref() == Some(wanted) => {
-            yes(Reason::PeersCurrent, "")
-        }
+        None => yes(Reason::PeersCurrent, "no peers are asked for"),
+        Some(wanted) if applied.process_peers.as_ref() == Some(wanted) => yes(
+            Reason::PeersCurrent,
+            "the process runs with the peers it is to have",
+        ),
         Some(wanted) if applied.peers.as_ref() == Some(wanted) => no(
             Reason::EffectiveAtNextStart,
             "the peers are written and take effect when the process next starts",
@@ -356,7 +336,10 @@ fn peers(found: &Findings<'_>) -> Option<Said> {
 fn sidecar(found: &Findings<'_>) -> Option<Said> {
     let sight = found.sight?;
     match (sight.approved, pod(found)) {
-        (Some(true), Some(_)) => yes(Reason::SidecarReady, ""),
+        (Some(true), Some(_)) => yes(
+            Reason::SidecarReady,
+            "the sidecar answers and has approved the start of the process",
+        ),
         (Some(false), Some(_)) => no(
             Reason::SidecarNotReady,
             "the sidecar answers and has not approved the start of the process",
@@ -387,7 +370,10 @@ fn tls_secret(found: &Findings<'_>) -> Option<Said> {
                     "the new certificate is there and is not served yet",
                 )
             }
-            _ => yes(Reason::TlsSecretReady, ""),
+            _ => yes(
+                Reason::TlsSecretReady,
+                "the Secret holds a certificate that fits",
+            ),
         },
         Err(unfit) => match (unfit, order) {
             (Unfit::NotFound(_) | Unfit::OtherIssuer { .. }, Some(Order::Failed(why))) => {

@@ -5,6 +5,8 @@ use keelson_plan::{Entry, Progress, Task};
 
 use super::{Ended, Findings, Said, no, yes};
 
+const FITS: &str = "it was checked and fits";
+
 /// What a task of the plan found out about something of a person's.
 fn checked(found: &Findings<'_>, task: Task, [good, absent, bad]: [Reason; 3]) -> Option<Said> {
     let failure = found.memory.failure.as_ref();
@@ -19,13 +21,13 @@ fn checked(found: &Findings<'_>, task: Task, [good, absent, bad]: [Reason; 3]) -
         _ => false,
     };
     match entry {
-        Some(entry) if entry.progress == Progress::Done => yes(good, ""),
+        Some(entry) if entry.progress == Progress::Done => yes(good, FITS),
         Some(entry) => match (&entry.waiting, &entry.error) {
             (Some(waiting), _) => no(absent, waiting.to_string()),
             (None, Some(error)) => no(bad, error.clone()),
             (None, None) => None,
         },
-        None if ended => yes(good, ""),
+        None if ended => yes(good, FITS),
         None => match failure {
             Some(failure) if failure.step.task == task => no(bad, failure.error.clone()),
             _ => None,
