@@ -76,7 +76,7 @@ soak: ## Repeat the tests that start, kill and break things, with new random cas
 	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-operator --test cuts -- --nocapture
 	@for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
-		$(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy --package keelson-sidecar || exit 1; \
+		KEELSON_SOAK=1 $(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy --package keelson-sidecar || exit 1; \
 	done
 	$(TESTBED) sweep
 

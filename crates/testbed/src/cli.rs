@@ -9,6 +9,7 @@ use crate::node::Pods;
 use crate::peers::{Peer, peer};
 use crate::products::Profile;
 use crate::programs::{KUBERNETES, Program, Programs};
+use crate::progress::Progress;
 use crate::{cache, images, packages, state, up};
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;
@@ -89,7 +90,12 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
             None => up(name).await?,
         },
         Verb::Down(at) => match &at.kubeconfig {
-            Some(kubeconfig) => installer(kubeconfig, &at)?.remove()?,
+            Some(kubeconfig) => {
+                let progress = Progress::start("taking Keelson and its chain out");
+                installer(kubeconfig, &at)?.remove()?;
+                progress.done();
+                println!("Keelson is out of that cluster.");
+            }
             None => match keeper::down(name).await? {
                 true => println!("Cluster {name} is gone."),
                 false => println!("There was no cluster {name}."),

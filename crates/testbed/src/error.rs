@@ -74,6 +74,24 @@ pub enum Error {
         /// What is missing, and what to do.
         what: String,
     },
+    /// Nodes that are not the example's would go with the types.
+    #[error(
+        "Keelson is still in use there and was left as it is: delete {what} first, if they are to go"
+    )]
+    InUse {
+        /// The nodes.
+        what: String,
+    },
+    /// Something that was installed does not come up.
+    #[error("{what} does not come up{why}\nAll that was seen is in {evidence}", evidence = evidence.display())]
+    NotUp {
+        /// What.
+        what: String,
+        /// The reasons, and what to do about each, a paragraph each.
+        why: String,
+        /// Where the rest is.
+        evidence: PathBuf,
+    },
     /// The cluster's state folder cannot be used.
     #[error("{path} cannot hold a cluster: {why}", path = path.display())]
     StateFolder {

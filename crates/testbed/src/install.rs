@@ -4,6 +4,9 @@
 //! All of it is applied with kubectl from the files people apply, so that it may be done again and to
 //! a cluster someone else runs. Only images are named otherwise: see [`Installer::images`].
 
+mod removal;
+mod waiting;
+
 use crate::cache;
 use crate::chain::Founding;
 use crate::error::{Doing, Error};
@@ -69,24 +72,12 @@ impl Installer {
 
     /// Whether a cluster someone else runs has what Keelson and the example need.
     pub fn check(&self) -> Result<(), Error> {
-        let certificates = ["crd", "certificates.cert-manager.io", "--output=name"];
-        let pool = [
-            "nodes",
-            "--selector=karpenter.sh/nodepool=local",
-            "--output=name",
-        ];
-        let found = |words: &[&str]| {
-            let said = self
-                .kubectl
-                .run(&[&["get", "--ignore-not-found"], words].concat());
-            said.map(|it| !it.trim().is_empty())
-        };
-        if !found(&certificates)? {
+        if !self.has(&["crd", "certificates.cert-manager.io"])? {
             return Err(Error::Unfit {
                 what: "it has no cert-manager: install it first".into(),
             });
         }
-        if !found(&pool)? {
+        if !self.has(&["nodes", "--selector=karpenter.sh/nodepool=local"])? {
             return Err(Error::Unfit {
                 what: "no node of it may run nodes of the chain: `kubectl label node NAME karpenter.sh/nodepool=local`".into(),
             });
@@ -94,18 +85,10 @@ impl Installer {
         Ok(())
     }
 
-    /// Takes away all that was installed; what takes long goes on by itself.
-    pub fn remove(&self) -> Result<(), Error> {
-        let mut objects = self.objects("examples/local")?;
-        // Nodes first, while there is an operator to see them off.
-        objects.sort_by_key(|it| it["kind"] != "SeiNode");
-        objects.extend(self.objects("deploy/local")?);
-        objects.extend(self.objects("deploy/operator")?);
-        objects.extend(self.objects("deploy/crds")?);
-        let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
-        let words = ["delete", "--ignore-not-found", "--timeout=120s", "-f", "-"];
-        self.kubectl.feed(&words, list.to_string().as_bytes())?;
-        Ok(())
+    /// Whether there is something of this description.
+    fn has(&self, words: &[&str]) -> Result<bool, Error> {
+        let words = [&["get", "--ignore-not-found", "--output=name"], words].concat();
+        Ok(!self.kubectl.run(&words)?.trim().is_empty())
     }
 
     /// Types, rights, the settings of a small platform with these changes, and the operator. What is
@@ -133,19 +116,6 @@ impl Installer {
         objects.retain(|it| it["metadata"]["namespace"] != "keelson-system");
         objects.sort_by_key(|it| it["kind"] != "Namespace");
         self.kubectl.apply(&objects)
-    }
-
-    /// Waits until the operator leads and the S3 server serves.
-    pub fn ready(&self) -> Result<(), Error> {
-        for (namespace, deployment) in [
-            ("keelson-system", "deployment/keelson-operator"),
-            ("storage", "deployment/s3"),
-        ] {
-            let words = ["--namespace", namespace, "rollout", "status", deployment];
-            self.kubectl
-                .run(&[&words[..], &["--timeout=180s"]].concat())?;
-        }
-        Ok(())
     }
 
     /// A namespace for nodes, with what a platform provides in it.

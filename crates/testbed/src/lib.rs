@@ -47,6 +47,7 @@ mod progress;
 mod shared;
 mod state;
 mod transcript;
+mod trouble;
 mod up;
 mod wait;
 

@@ -1,10 +1,14 @@
 //! Transcripts in documents, held to what really happens.
 //!
 //! A transcript is a fenced `console` block: lines that begin with `$ ` are commands, the lines after
-//! each are what it prints. [`Transcript::replay`] runs the commands in order in a shell and compares;
-//! with `KEELSON_TRANSCRIPTS=write` it writes what happened into the page instead. Which programs the
-//! commands find is the caller's to say.
+//! each are what it prints. [`Transcript::replay`] runs the commands in order in a shell and compares,
+//! but for what is never the same twice ([`varying`]); with `KEELSON_TRANSCRIPTS=write` or
+//! `KEELSON_WRITE_DOCS=1` it writes what happened into the page instead. Which programs the commands
+//! find is the caller's to say.
 
+mod varying;
+
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +20,9 @@ pub struct Transcript {
     folder: PathBuf,
     programs: Vec<(String, PathBuf)>,
     environment: Vec<(String, PathBuf)>,
+    stand_ins: Vec<(String, String)>,
+    shown: Vec<(String, String)>,
+    printed: BTreeMap<String, String>,
 }
 
 impl Transcript {
@@ -26,6 +33,9 @@ impl Transcript {
             folder: folder.into(),
             programs: Vec::new(),
             environment: Vec::new(),
+            stand_ins: Vec::new(),
+            shown: Vec::new(),
+            printed: BTreeMap::new(),
         }
     }
 
@@ -43,6 +53,27 @@ impl Transcript {
         self
     }
 
+    /// A word of the page, and what is in its place here: in commands, and in what they print.
+    #[must_use]
+    pub fn stands_for(mut self, word: &str, here: &str) -> Self {
+        self.stand_ins.push((word.into(), here.into()));
+        self
+    }
+
+    /// Something of this machine in what commands print, and what the page shows instead.
+    #[must_use]
+    pub fn shown_as(mut self, here: &str, page: &str) -> Self {
+        self.shown.push((page.into(), here.into()));
+        self
+    }
+
+    /// A command the caller runs, and what it printed.
+    #[must_use]
+    pub fn printed(mut self, command: &str, what: &str) -> Self {
+        self.printed.insert(command.into(), what.into());
+        self
+    }
+
     /// Runs every command and compares what it prints. Says how many there were.
     ///
     /// # Panics
@@ -50,20 +81,32 @@ impl Transcript {
     pub fn replay(&self) -> usize {
         let text = std::fs::read_to_string(&self.page).expect("a page");
         let happened = rewritten(&text, |command| self.run(command));
-        if std::env::var("KEELSON_TRANSCRIPTS").is_ok_and(|it| it == "write") {
+        let asked = std::env::var("KEELSON_TRANSCRIPTS").is_ok_and(|it| it == "write");
+        if asked || std::env::var_os("KEELSON_WRITE_DOCS").is_some() {
             std::fs::write(&self.page, &happened).expect("a page that can be written");
         } else {
-            let differing = text.lines().zip(happened.lines()).find(|(a, b)| a != b);
-            let page = self.page.display();
+            let lines =
+                |page: &str| -> Vec<String> { page.lines().map(varying::without).collect() };
+            let (says, does) = (lines(&text), lines(&happened));
+            let differing = says.iter().zip(&does).find(|(a, b)| a != b);
             assert!(
-                text == happened,
-                "{page} is not what happens: {differing:?}"
+                says == does,
+                "{} is not what happens, KEELSON_WRITE_DOCS=1 writes it: {differing:?}\n{happened}",
+                self.page.display()
             );
         }
         commands(&happened)
     }
 
     fn run(&self, command: &str) -> String {
+        if let Some(printed) = self.printed.get(command) {
+            return self.as_on_the_page(printed);
+        }
+        let stand_ins = self.stand_ins.iter();
+        let command = stand_ins.fold(command.to_owned(), |command, (word, here)| {
+            command.replace(word, here)
+        });
+        let command = command.as_str();
         let (first, rest) = command.split_once(' ').unwrap_or((command, ""));
         let known = self.programs.iter().find(|(name, _)| name == first);
         let first = known.map_or_else(|| first.into(), |(_, file)| file.display().to_string());
@@ -72,7 +115,14 @@ impl Transcript {
         shell.current_dir(&self.folder);
         shell.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let ran = shell.output().expect("a shell");
-        String::from_utf8_lossy(&ran.stdout).into_owned()
+        self.as_on_the_page(&String::from_utf8_lossy(&ran.stdout))
+    }
+
+    fn as_on_the_page(&self, printed: &str) -> String {
+        let words = self.stand_ins.iter().chain(&self.shown);
+        words.fold(printed.to_owned(), |printed, (word, here)| {
+            printed.replace(here, word)
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::chain::{Founding, found};
 use crate::error::Error;
 use crate::install::Installer;
 use crate::kubectl::Kubectl;
-use crate::progress::{Progress, say};
+use crate::progress::Progress;
 use crate::wait::until;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -46,6 +46,7 @@ pub(crate) async fn up(
     let nodes = installer.example()?;
     founded(kubectl, installer)?;
     kubectl.apply(&nodes)?;
+    installer.renew(NAMESPACE)?;
     progress.done();
 
     let progress = Progress::start(format!("waiting until {} nodes make blocks", nodes.len()));
@@ -68,22 +69,20 @@ pub(crate) async fn up(
             node.phase == "Running" && begun.is_some_and(|begun| node.height > Some(*begun))
         };
         match shown.iter().all(makes) {
-            true => Ok(shown),
+            true => Ok(Some(shown)),
+            false if installer.is_hopeless(NAMESPACE) => Ok(None),
             false => Err(lines.join(", ")),
         }
     })
     .await;
     match shown {
-        Ok(shown) => {
+        Ok(Some(shown)) => {
             progress.done();
             screen(&shown);
             Ok(())
         }
-        Err(late) => {
-            drop(progress);
-            say(&installer.look(NAMESPACE));
-            Err(late)
-        }
+        Ok(None) => Err(installer.not_up("the chain", NAMESPACE)),
+        Err(late) => Err(installer.not_up(&late.to_string(), NAMESPACE)),
     }
 }
 
@@ -195,7 +194,7 @@ pub(crate) const NEXT: &str = r#"  # a new release: one pod cycle
   # what is being done, and why
   kubectl -n local get seinode full-0 -o jsonpath='{.status.plan}'
   # the sidecar's tasks, with a token that is good for this node alone
-  kubectl -n local port-forward pod/full-1-0 8443 &
-  curl -H "Authorization: Bearer $(kubectl -n keelson-system create token keelson-sidecar-client --audience keelson-sidecar/local/full-1)" http://localhost:8443/v0/tasks
+  kubectl -n local port-forward pod/full-1-0 18443:8443 > /dev/null &
+  curl -s -H "Authorization: Bearer $(kubectl -n keelson-system create token keelson-sidecar-client --audience keelson-sidecar/local/full-1)" http://localhost:18443/v0/tasks
   # a node goes, its volume stays
   kubectl -n local delete seinode full-1"#;

@@ -1,9 +1,9 @@
 //! `keelson-testbed` as a person types it.
 
-use keelson_testbed::until;
+use keelson_testbed::{Transcript, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -21,6 +21,46 @@ fn said(output: &Output) -> String {
 fn run(name: &str, words: &[&str]) -> (bool, String) {
     let output = testbed(name, words).output().expect("the command");
     (output.status.success(), said(&output))
+}
+
+/// The same with both of its streams in the order a person sees them.
+fn typed(name: &str, word: &str) -> (bool, String) {
+    let program = env!("CARGO_BIN_EXE_keelson-testbed");
+    let line = format!("exec 2>&1; exec {program} --name {name} {word}");
+    let output = Command::new("sh").args(["-c", &line]).output();
+    let output = output.expect("the command");
+    (output.status.success(), said(&output))
+}
+
+/// The first steps of a new user, on a cluster of this name that is up.
+fn first_steps(name: &str, up: &str) -> Transcript {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let kubeconfig = PathBuf::from(run(name, &["kubeconfig", "--path"]).1.trim());
+    let cache = keelson_testbed::cache_folder().display().to_string();
+    // The screen names the folder of kubectl, which is called after all that is in it.
+    let programs = up
+        .split_once(" PATH=")
+        .and_then(|(_, it)| it.split_once(':'));
+    let programs = Path::new(programs.expect("a folder of programs").0);
+    let path = std::env::var("PATH").expect("a path");
+    let path = format!("{}:{path}", programs.display());
+    // What the Makefile runs, for a cluster of our own.
+    let make = format!("{} --name {name}", env!("CARGO_BIN_EXE_keelson-testbed"));
+    let folder = programs.file_name().expect("a name").to_string_lossy();
+    // Reminders come as often as the machine is slow.
+    let lines = up.lines().filter(|line| !line.ends_with(" so far"));
+    let up: String = lines.map(|line| format!("{line}\n")).collect();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("its address").port().to_string();
+    Transcript::of(root.join("docs/first-steps.md"), root)
+        .program("make", Path::new(&make))
+        .variable("PATH", Path::new(&path))
+        .variable("KUBECONFIG", &kubeconfig)
+        .stands_for("18443", &port)
+        .shown_as(name, "local")
+        .shown_as(&folder, "…")
+        .shown_as(&cache, "~/.cache/keelson")
+        .printed("make up", &up)
 }
 
 /// A name no other run uses, so that a person's own cluster is left alone.
@@ -65,10 +105,12 @@ fn up_is_idempotent_and_down_leaves_nothing() {
     let (ok, said) = run(&name, &["kubectl", "get", "nodes"]);
     assert!(!ok && said.contains("`make up` brings it up"), "{said}");
 
-    let (ok, said) = run(&name, &["up"]);
-    assert!(ok && said.contains("is up"), "{said}");
+    let _leftover = Leftover(&name);
+    let (ok, first) = typed(&name, "up");
+    assert!(ok && first.contains("is up"), "{first}");
+    let said = &first;
     for node in ["validator", "full-0", "full-1"] {
-        assert!(makes_blocks(&said, node), "{node} makes no blocks: {said}");
+        assert!(makes_blocks(said, node), "{node} makes no blocks: {said}");
     }
     let before = made(&name);
     let (ok, kubeconfig) = run(&name, &["kubeconfig"]);
@@ -105,8 +147,9 @@ fn up_is_idempotent_and_down_leaves_nothing() {
     assert!(!said.contains("not running"), "{said}");
 
     let folder = PathBuf::from(run(&name, &["kubeconfig", "--path"]).1.trim());
-    let (ok, said) = run(&name, &["down"]);
-    assert!(ok && said.contains("is gone"), "{said}");
+    // Everything the page has people do, and the end.
+    let ran = first_steps(&name, &first).replay();
+    assert!(ran >= 10, "the page has {ran} commands");
     assert!(!folder.exists(), "its files are removed");
     let (ok, said) = run(&name, &["down"]);
     assert!(ok && said.contains("There was no cluster"), "{said}");

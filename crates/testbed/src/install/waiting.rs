@@ -1,0 +1,85 @@
+//! Waits for what was installed. A wait that is no use ends early, and a failure says what failed, the
+//! reason in the cluster's words, and what to do.
+
+use super::Installer;
+use crate::cache;
+use crate::error::Error;
+use crate::trouble::{Trouble, troubles};
+use std::time::{Duration, Instant};
+
+/// How long a Deployment may take to come up.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+impl Installer {
+    /// Waits until the operator leads and the S3 server serves; ends early where waiting is no use.
+    pub fn ready(&self) -> Result<(), Error> {
+        for (namespace, deployment) in [
+            ("keelson-system", "deployment/keelson-operator"),
+            ("storage", "deployment/s3"),
+        ] {
+            let begun = Instant::now();
+            self.renew(namespace)?;
+            let words = ["--namespace", namespace, "rollout", "status", deployment];
+            let words = [&words[..], &["--timeout=5s"]].concat();
+            while self.kubectl.run(&words).is_err() {
+                if begun.elapsed() > PATIENCE || self.is_hopeless(namespace) {
+                    return Err(self.not_up(&format!("{namespace} {deployment}"), namespace));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has pods made anew that gave up on something: what they missed may be there now, and they would
+    /// look for it in minutes only.
+    pub(crate) fn renew(&self, namespace: &str) -> Result<(), Error> {
+        for stuck in self.troubles(namespace).iter().filter(|it| it.lasts) {
+            let words = ["--namespace", namespace, "delete", "pod", &stuck.pod];
+            let words = [&words[..], &["--ignore-not-found"]].concat();
+            self.kubectl.run(&words)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a pod of a namespace will not come up by waiting.
+    pub(crate) fn is_hopeless(&self, namespace: &str) -> bool {
+        self.troubles(namespace).iter().any(|it| it.lasts)
+    }
+
+    /// What does not come up in a namespace, with the reasons the cluster gives.
+    pub(crate) fn not_up(&self, what: &str, namespace: &str) -> Error {
+        let evidence = cache::folder().join("not-up.log");
+        let troubles = self.troubles(namespace).into_iter().map(|trouble| {
+            let Trouble { pod, why, help, .. } = &trouble;
+            let log = self.end_of_log(namespace, &trouble);
+            format!("\n  {pod}: {why}{log}\n  What to do: {help}")
+        });
+        let why: String = troubles.collect();
+        // What cannot be kept is not needed more than the reason.
+        let _ = std::fs::write(&evidence, self.look(namespace));
+        Error::NotUp {
+            what: what.to_owned(),
+            why,
+            evidence,
+        }
+    }
+
+    fn troubles(&self, namespace: &str) -> Vec<Trouble> {
+        let here = ["--namespace", namespace];
+        let list = |words: &[&str]| self.kubectl.get(&[&here, words].concat());
+        let pods = list(&["pods"]).unwrap_or_default();
+        let events = list(&["events", "--sort-by=.lastTimestamp"]).unwrap_or_default();
+        troubles(&pods, &events)
+    }
+
+    fn end_of_log(&self, namespace: &str, of: &Trouble) -> String {
+        let Some(container) = &of.log_of else {
+            return String::new();
+        };
+        let place = ["--namespace", namespace, "logs", &of.pod, "--container"];
+        let which = [container.as_str(), "--previous", "--tail=5"];
+        let said = self.kubectl.run(&[&place[..], &which].concat());
+        let said = said.unwrap_or_default();
+        said.lines().map(|line| format!("\n    {line}")).collect()
+    }
+}
