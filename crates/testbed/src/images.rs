@@ -208,10 +208,16 @@ mod tests {
 
     #[test]
     fn every_image_runs_as_a_user_who_is_not_root_and_starts_a_program_that_is_in_it() {
+        let folder = std::env::temp_dir().join(format!("keelson-users-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
         let mut images = standard().expect("images");
         images.extend(peers().expect("images"));
+        images.extend(products(Profile::Dev, &folder).expect("images"));
+        assert_eq!(images.len(), 3 + Peer::ALL.len() + Product::ALL.len());
         for image in images {
-            let user = image.user.split_once(':').map(|(user, _)| user.parse());
+            let config = image.config("sha256:0");
+            let user = config["config"]["User"].as_str().expect("a user");
+            let user = user.split_once(':').map(|(user, _)| user.parse());
             let user: u32 = user.expect("a group").expect("a number");
             assert!(user > 0, "{}", image.name);
             let started = image.entrypoint[0].trim_start_matches('/');
@@ -222,5 +228,6 @@ mod tests {
             let program = matches!(there, Some(Content::Program(file)) if file.exists());
             assert!(program, "{} has no {started}", image.name);
         }
+        std::fs::remove_dir_all(&folder).expect("removal");
     }
 }

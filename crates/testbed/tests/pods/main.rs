@@ -11,6 +11,7 @@ mod original;
 mod outages;
 mod proxies;
 mod quiet;
+mod sealed;
 mod tls;
 mod upgrade;
 mod world;
