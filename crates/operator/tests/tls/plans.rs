@@ -125,7 +125,7 @@ async fn a_change_taken_back_while_it_waits_costs_nothing_and_leaves_nothing() {
     assert_eq!(story.reasons[0].0, "TLSToggleStarted");
     assert_eq!(
         story.reasons[0].1,
-        "sidecar.tls drift: wanted={secretName=never} current=none; tls-mount drift"
+        "sidecar.tls drift: wanted={secretName=never} current=none; tls-mount drift: it is brought in line with the spec"
     );
     let first = story.plans[0].id.clone();
     // Asked for another Secret, the plan for the first one is dropped for a new one.

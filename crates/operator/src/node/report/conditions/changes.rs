@@ -29,7 +29,10 @@ pub(super) fn told(plan: &Plan, old: &SeiNodeStatus) -> String {
                 },
             }
         ),
-        other => format!("{} drift", other.as_str()),
+        other => format!(
+            "{} drift: it is brought in line with the spec",
+            other.as_str()
+        ),
     });
     lines.collect::<Vec<_>>().join("; ")
 }
