@@ -76,9 +76,10 @@ fn makes_blocks(said: &str, node: &str) -> bool {
     })
 }
 
-/// What a second `up` could change: pods by their uids, and everything else by its version.
+/// What a second `up` could change: pods by their uids, what has a status that goes on by the
+/// generation of its spec, and everything else by its version.
 fn made(name: &str) -> String {
-    let kinds = "deployments,configmaps,secrets,services,statefulsets,clusterissuers,crds";
+    let kinds = "configmaps,secrets,services,clusterissuers,crds";
     let versions = "{range .items[*]}{.kind}/{.metadata.name}={.metadata.resourceVersion} {end}";
     let uids = "{range .items[*]}{.metadata.name}={.metadata.uid} {end}";
     let specs = "{range .items[*]}{.metadata.name}={.metadata.generation} {end}";
@@ -92,7 +93,7 @@ fn made(name: &str) -> String {
     [
         list(kinds, versions),
         list("pods", uids),
-        list("seinodes", specs),
+        list("seinodes,statefulsets,deployments", specs),
     ]
     .concat()
 }
