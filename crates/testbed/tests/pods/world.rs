@@ -42,7 +42,7 @@ pub(crate) async fn world() -> &'static World {
 
 impl World {
     async fn make() -> Self {
-        let pods = pods(Profile::Dev, 24).expect("images");
+        let pods = pods(Profile::Dev, 48).expect("images");
         let cluster = Cluster::start(Size::Pods(pods)).await.expect("a cluster");
         let kubectl = cluster.kubectl();
         let installer = Installer::new(kubectl.clone());
