@@ -53,8 +53,7 @@ fn done_verdict(it: &Converged) -> Verdict {
 }
 
 fn writes_verdict(how: &str, it: &Converged, most: f64) -> Verdict {
-    // To the hundredth: what is written once for all nodes, a binding of roles, is no node's.
-    let writes = (100.0 * it.each(it.calls.writes())).round() / 100.0;
+    let writes = it.each(it.calls.writes());
     let said = format!(
         "{writes:.2} writes to the API server for each node that is {how}, where {most} are allowed"
     );
