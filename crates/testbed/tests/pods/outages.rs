@@ -39,10 +39,10 @@ impl Drop for Away<'_> {
 }
 
 /// The operator, which is away, and is called back however the test ends.
-struct NoOperator<'a>(&'a World);
+pub(crate) struct NoOperator<'a>(&'a World);
 
 impl<'a> NoOperator<'a> {
-    fn begin(world: &'a World) -> Self {
+    pub(crate) fn begin(world: &'a World) -> Self {
         let away = Self(world);
         away.scale("--replicas=0").expect("no operator");
         let place = ["--namespace", "keelson-system", "wait", "pod"];

@@ -3,8 +3,9 @@
 
 use crate::mark::{Mark, Pods};
 use crate::original::Original;
+use crate::outages::NoOperator;
 use crate::tls::serves_another;
-use crate::world::{Chain, NEW, PATIENCE, World, world};
+use crate::world::{Chain, NEW, PATIENCE, world};
 use keelson_api::SeiNode;
 use keelson_api::names::Port;
 use keelson_testbed::images::{name, peer_name};
@@ -13,45 +14,6 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 const NODE: &str = "validator";
-
-/// The operator is away until this is dropped.
-struct OperatorAway(&'static World);
-
-impl OperatorAway {
-    fn begin(world: &'static World) -> Self {
-        let away = Self(world);
-        away.scale(0);
-        let gone = [
-            "--for=delete",
-            "pod",
-            "--selector=app.kubernetes.io/name=keelson-operator",
-        ];
-        let words = ["--namespace", "keelson-system", "wait", "--timeout=60s"];
-        world
-            .kubectl
-            .run(&[&words[..], &gone].concat())
-            .expect("an operator that is gone");
-        away
-    }
-
-    fn scale(&self, replicas: u8) {
-        let words = [
-            "--namespace",
-            "keelson-system",
-            "scale",
-            "deployment/keelson-operator",
-        ];
-        let replicas = format!("--replicas={replicas}");
-        let scaled = self.0.kubectl.run(&[&words[..], &[&replicas]].concat());
-        scaled.expect("a Deployment");
-    }
-}
-
-impl Drop for OperatorAway {
-    fn drop(&mut self) {
-        self.scale(1);
-    }
-}
 
 fn is(node: &SeiNode, condition: &str, status: &str, reason: &str) -> bool {
     let mut all = node.status.iter().flat_map(|it| &it.conditions);
@@ -124,7 +86,7 @@ async fn nodes_of_the_original_are_taken_over_as_they_run_and_each_edit_is_one_c
     let world = world().await;
     let mut image = world.chain_alone("original-image").await;
     let tls = world.beside(&image, "original-tls");
-    let away = OperatorAway::begin(world);
+    let away = NoOperator::begin(world);
     // One with the proxy the original runs, one with ours in its place.
     let proxies = [peer_name(Peer::KubeRbacProxy), name(Product::Proxy)];
     tokio::join!(
