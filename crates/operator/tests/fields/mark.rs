@@ -110,7 +110,7 @@ impl Mark {
             same_pod: pod_of(scene, &self.node).await.uid().as_ref() == Some(&self.pod),
             process_starts: now.process_starts - self.seen.process_starts,
             restarts: restarts.filter(|(_, times)| *times > 0).collect(),
-            tasks: now.types().split_off(self.seen.submitted.len()),
+            tasks: now.begun_after(self.seen.submitted.len()),
         }
     }
 

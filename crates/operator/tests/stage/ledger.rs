@@ -61,6 +61,14 @@ impl Seen {
         self.submitted.iter().map(|it| it.type_).collect()
     }
 
+    /// Types of the tasks that were submitted after the first so many, in order. What was asked for
+    /// twice in a row and begun once, as after a status write that met an edit, is one task.
+    pub(crate) fn begun_after(&self, first: usize) -> Vec<TaskType> {
+        let mut tasks: Vec<_> = self.submitted.iter().skip(first).collect();
+        tasks.dedup_by(|one, other| one.id == other.id && self.runs.get(&one.id) == Some(&1));
+        tasks.into_iter().map(|it| it.type_).collect()
+    }
+
     /// How often tasks of a type were begun.
     pub(crate) fn begun(&self, type_: TaskType) -> u32 {
         let of_type = self.submitted.iter().filter(|it| it.type_ == type_);
