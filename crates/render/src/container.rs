@@ -19,8 +19,11 @@ use crate::platform::Size;
 pub(crate) const HOME: &str = "/.sei";
 pub(crate) const ABOVE_HOME: &str = "/";
 
-/// User and group of every process, and group of the volumes.
+/// User and group of those who work on the volumes, and group of the volumes.
 pub(crate) const USER: i64 = 65532;
+/// User and group of those who only listen. All see each other's processes, and a process may look
+/// into those of its own user, where the keys are.
+const STRANGER: i64 = 65533;
 
 /// Volumes every container names in the same way.
 pub(crate) const DATA: &str = "data";
@@ -96,6 +99,15 @@ pub(crate) fn sealed() -> SecurityContext {
     SecurityContext {
         read_only_root_filesystem: Some(true),
         ..confined()
+    }
+}
+
+/// The same, for whom the node's files and keys are none of its business.
+pub(crate) fn apart() -> SecurityContext {
+    SecurityContext {
+        run_as_user: Some(STRANGER),
+        run_as_group: Some(STRANGER),
+        ..sealed()
     }
 }
 

@@ -6,7 +6,10 @@ use crate::containers::Container;
 use crate::error::{Doing, Error};
 use std::collections::BTreeSet;
 use std::io::ErrorKind::NotFound;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Where the kernel speaks of processes and devices, and nobody keeps files.
 const NOT_FILES: [&str; 2] = ["/proc", "/sys"];
@@ -41,6 +44,21 @@ impl Cluster {
             Ok::<_, std::io::Error>(found)
         });
         looked.doing(|| format!("the files of container {} could not be read", container.id))
+    }
+
+    /// Whether the user of one container may read a file of another through its process, as
+    /// containers that see each other's processes can try.
+    pub fn reaches(&self, from: &Container, into: &Container, file: &str) -> Result<bool, Error> {
+        let (asking, asked) = (from.process.pid, into.process.pid);
+        let file = format!("/proc/{asked}/root{file}");
+        let tried = self.enclosure().run(move || {
+            let user = std::fs::metadata(format!("/proc/{asking}"))?;
+            let mut cat = Command::new("cat");
+            let quiet = cat.arg(file).stdout(Stdio::null()).stderr(Stdio::null());
+            quiet.uid(user.uid()).gid(user.gid()).status()
+        });
+        let tried = tried.doing(|| format!("nobody could ask as the user of {}", from.id))?;
+        Ok(tried.success())
     }
 }
 

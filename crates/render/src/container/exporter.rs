@@ -6,7 +6,7 @@
 use k8s_openapi::api::core::v1::Container;
 use keelson_api::names::Port;
 
-use super::{SCRATCH, mount, port, resources, sealed};
+use super::{SCRATCH, apart, mount, port, resources};
 use crate::platform::Platform;
 
 /// The container's name.
@@ -34,7 +34,7 @@ pub(crate) fn container(platform: &Platform) -> Container {
             Port::CosmosMetrics.number(),
         )]),
         resources: Some(resources(&platform.exporter.size)),
-        security_context: Some(sealed()),
+        security_context: Some(apart()),
         volume_mounts: Some(vec![mount(SCRATCH, "/tmp")]),
         ..Container::default()
     }

@@ -6,7 +6,7 @@
 use k8s_openapi::api::core::v1::{Container, Probe};
 use keelson_api::names::Port;
 
-use super::{ALWAYS, Pace, get, port, read_only, resources, sealed};
+use super::{ALWAYS, Pace, apart, get, port, read_only, resources};
 use crate::node::Node;
 use crate::platform::Platform;
 use crate::pod::{PROXY_CONFIG, TLS};
@@ -42,7 +42,7 @@ pub(crate) fn container(node: &Node<'_>, platform: &Platform) -> Container {
         liveness_probe: ours.then(|| health(10, 3)),
         resources: Some(resources(&platform.proxy.program.size)),
         restart_policy: Some(ALWAYS.to_owned()),
-        security_context: Some(sealed()),
+        security_context: Some(apart()),
         volume_mounts: Some(mounts),
         ..Container::default()
     }

@@ -60,6 +60,23 @@ fn the_keyring_and_its_passphrase_are_the_sidecars() {
     assert!(text.contains(r#"{"name":"SEI_KEYRING_BACKEND","value":"file"}"#));
 }
 
+/// Containers of a pod see each other's processes, and `/proc` shows a process's files to its user.
+#[test]
+fn who_holds_no_keys_is_another_user_than_those_who_do() {
+    for pod in [
+        pod_of(&node("validator"), &platform()),
+        bootstrap_pod_of(&node("fullNode"), &platform()),
+    ] {
+        for it in containers(&pod) {
+            let context = it.security_context.as_ref().expect("a security context");
+            let works = it.name.starts_with("sei");
+            let user = if works { 65532 } else { 65533 };
+            let is = (context.run_as_user, context.run_as_group);
+            assert_eq!(is, (Some(user), Some(user)), "{}", it.name);
+        }
+    }
+}
+
 #[test]
 fn a_node_without_keys_and_every_bootstrap_pod_has_none() {
     for mode in MODES {

@@ -30,7 +30,6 @@ fn every_container_is_confined_and_asks_for_the_memory_it_may_take() {
             assert_eq!(limit, request, "{at}");
             let security = it.security_context.as_ref().expect("a security context");
             assert_eq!(security.run_as_non_root, Some(true), "{at}");
-            assert_eq!(security.run_as_user, Some(65532), "{at}");
             assert_eq!(security.allow_privilege_escalation, Some(false), "{at}");
             let sealed = security.read_only_root_filesystem == Some(true);
             assert_eq!(sealed, !it.name.starts_with("seid"), "{at}");

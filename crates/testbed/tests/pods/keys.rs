@@ -143,6 +143,7 @@ async fn keys_are_in_the_containers_they_belong_to_and_the_second_node_of_one_ne
         ("cosmos-exporter", at(&[])),
     ]);
     assert_eq!(holdings(&chain, &keys), expected);
+    assert_eq!(readers(&chain), ["seid", "sei-sidecar"]);
     told_nowhere(&chain, &keys);
     let (told, is) = identities(&chain).await;
     assert_eq!(told, is, "the sidecar cannot read the node's key");
@@ -170,6 +171,19 @@ async fn keys_are_in_the_containers_they_belong_to_and_the_second_node_of_one_ne
     chain.running("second").await;
     let after = chain.makes_blocks("second", 2).await;
     assert!(after > height, "{after} after {height}");
+}
+
+/// Whose user may read the signing key through the process that has it. The sidecar works on the node's
+/// files and ends its process, so it is the same user; whoever only listens must not be.
+fn readers(chain: &Chain) -> Vec<&'static str> {
+    let seid = chain.container(NODE, "seid");
+    let reads = |name: &&str| {
+        let cluster = &chain.world.cluster;
+        let key = "/.sei/config/priv_validator_key.json";
+        let reads = cluster.reaches(&chain.container(NODE, name), &seid, key);
+        reads.expect("a try")
+    };
+    CONTAINERS.into_iter().filter(reads).collect()
 }
 
 /// Nothing that is kept of what containers and the operator say has a key in it.
