@@ -23,7 +23,7 @@ pub use client::{CONNECT_TIMEOUT, connect, within};
 pub use error::Error;
 pub use events::Recorder;
 pub use lease::{Lease, Led, Standing, lead};
-pub use mirror::{Key, Mirror};
+pub use mirror::{Key, Mirror, Patience};
 pub use owned::{comparable, digest, owned};
 pub use pages::{Pages, Readiness, serve};
 pub use queue::Queue;

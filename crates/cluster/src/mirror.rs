@@ -21,6 +21,34 @@ use view::View;
 /// How long a watch may be out of order before readiness says so.
 const STALE: Duration = Duration::from_secs(150);
 
+/// How long a watch waits, and for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For a watch to open.
+    pub opening: Duration,
+    /// For a page of a list, or the next object of a streamed one.
+    pub page: Duration,
+    /// For the server to end a watch, past the time it was asked to.
+    pub grace: Duration,
+    /// At most, after a failure, before the next attempt.
+    pub longest_wait: Duration,
+    /// Before the next look for a type that the server does not have.
+    pub absent_wait: Duration,
+}
+
+impl Default for Patience {
+    /// That of a controller, which has time.
+    fn default() -> Self {
+        Self {
+            opening: Duration::from_secs(15),
+            page: Duration::from_secs(60),
+            grace: Duration::from_secs(10),
+            longest_wait: Duration::from_secs(30),
+            absent_wait: Duration::from_secs(15),
+        }
+    }
+}
+
 /// Which object: its namespace (empty for objects without) and its name.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Key {
@@ -57,6 +85,7 @@ pub struct Mirror<V> {
 
 struct Inner<V> {
     what: &'static str,
+    patience: Patience,
     view: Mutex<View<V>>,
     synced: watch::Sender<bool>,
     health: Mutex<Health>,
@@ -79,9 +108,15 @@ impl<V> Clone for Mirror<V> {
 impl<V: Send + Sync + 'static> Mirror<V> {
     /// An empty mirror; `what` names the objects in sentences, in the plural.
     pub fn new(what: &'static str) -> Self {
+        Self::patient(what, Patience::default())
+    }
+
+    /// The same, whose watch waits as long as this.
+    pub fn patient(what: &'static str, patience: Patience) -> Self {
         Self {
             inner: Arc::new(Inner {
                 what,
+                patience,
                 view: Mutex::new(View::default()),
                 synced: watch::Sender::new(false),
                 health: Mutex::new(Health {

@@ -5,7 +5,7 @@
 //! and says shortly before how far it was, so that resuming costs nothing. What a change means for
 //! what is known is decided by the view.
 
-use super::{Key, Mirror};
+use super::{Key, Mirror, Patience};
 use crate::client::within;
 use crate::error::Error;
 use futures::StreamExt;
@@ -19,19 +19,10 @@ use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How long opening a watch may take.
-const OPENING: Duration = Duration::from_secs(15);
-/// How long a page of a list, or the next object of a streamed one, may take.
-const PAGE: Duration = Duration::from_secs(60);
 /// After how many seconds the server ends a watch that is to go on for ever.
 const TURN: u32 = 60;
-/// How much later than that we still believe the server.
-const GRACE: Duration = Duration::from_secs(10);
 /// The first wait after a failure; doubled by each that follows.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How often a type is looked for that the server does not have.
-const ABSENT_WAIT: Duration = Duration::from_secs(15);
 
 type Events<K> = BoxStream<'static, kube::Result<WatchEvent<K>>>;
 
@@ -52,6 +43,7 @@ pub(super) struct Follow<K, V, Keep, Changed> {
     from: Start,
     streaming: bool,
     failures: u32,
+    patience: Patience,
     kind: PhantomData<fn(K)>,
 }
 
@@ -70,6 +62,7 @@ where
         changed: Changed,
     ) -> Self {
         config.timeout.get_or_insert(TURN);
+        let patience = mirror.inner.patience;
         Self {
             mirror,
             api,
@@ -79,6 +72,7 @@ where
             from: Start::Nothing,
             streaming: true,
             failures: 0,
+            patience,
             kind: PhantomData,
         }
     }
@@ -103,12 +97,12 @@ where
 
     fn wait_after(&self, error: &Error) -> Duration {
         if error.is_absent() {
-            return ABSENT_WAIT;
+            return self.patience.absent_wait;
         }
         let nanos = SystemTime::UNIX_EPOCH
             .elapsed()
             .map_or(0, |now| now.subsec_nanos());
-        backoff(self.failures, nanos)
+        backoff(self.failures, nanos, self.patience.longest_wait)
     }
 
     /// A list if one is needed, and a watch until the server ends it, as it does.
@@ -146,7 +140,7 @@ where
             send_initial_events: list,
         };
         let doing = format!("watching {}", self.mirror.what());
-        let events = within(doing, OPENING, self.api.watch(&how, version)).await?;
+        let events = within(doing, self.patience.opening, self.api.watch(&how, version)).await?;
         self.mirror.is_good();
         Ok(events.boxed())
     }
@@ -158,7 +152,7 @@ where
         loop {
             let what = self.mirror.what();
             let doing = || format!("listing {what}");
-            match next(&mut events, PAGE, doing).await? {
+            match next(&mut events, self.patience.page, doing).await? {
                 Some(WatchEvent::Added(object) | WatchEvent::Modified(object)) => self.seen(object),
                 Some(WatchEvent::Deleted(object)) => self.deleted(object),
                 Some(WatchEvent::Bookmark(mark)) => {
@@ -192,7 +186,7 @@ where
         };
         loop {
             let doing = format!("listing {}", self.mirror.what());
-            let page = within(doing, PAGE, self.api.list(&how)).await?;
+            let page = within(doing, self.patience.page, self.api.list(&how)).await?;
             self.mirror.is_good();
             for object in page.items {
                 self.seen(object);
@@ -211,7 +205,7 @@ where
         let what = self.mirror.what();
         let doing = || format!("watching {what}");
         loop {
-            match next(&mut events, turn + GRACE, doing).await? {
+            match next(&mut events, turn + self.patience.grace, doing).await? {
                 Some(WatchEvent::Added(object) | WatchEvent::Modified(object)) => self.seen(object),
                 Some(WatchEvent::Deleted(object)) => self.deleted(object),
                 Some(WatchEvent::Bookmark(mark)) => {
@@ -295,9 +289,9 @@ fn is_expired(cause: &kube::Error) -> bool {
 
 /// How long to wait after this many failures: doubled each time, with up to a quarter off, so that
 /// watches that failed together do not come back together.
-fn backoff(failures: u32, chance: u32) -> Duration {
+fn backoff(failures: u32, chance: u32, longest: Duration) -> Duration {
     let wait = FIRST_WAIT
         .saturating_mul(1 << failures.min(10))
-        .min(LONGEST_WAIT);
+        .min(longest);
     wait - wait / 4 * (chance % 1000) / 1000
 }
