@@ -26,7 +26,7 @@ const STALE: Duration = Duration::from_secs(150);
 pub struct Patience {
     /// For a watch to open.
     pub opening: Duration,
-    /// For a page of a list, or the next object of a streamed one.
+    /// For a page of a list.
     pub page: Duration,
     /// For the server to end a watch, past the time it was asked to.
     pub grace: Duration,
@@ -208,8 +208,7 @@ impl<V: Send + Sync + 'static> Mirror<V> {
     /// of every change, with what it was told before and what is there now. Objects that vanished
     /// while the watch was down are told of too.
     ///
-    /// Of `config` the selectors, the page size and the timeout are used; lists are streamed where
-    /// the server can.
+    /// Of `config` the selectors, the page size and the timeout are used.
     pub async fn follow<K>(
         self,
         api: Api<K>,

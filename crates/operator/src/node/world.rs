@@ -94,6 +94,19 @@ impl Watched {
     }
 }
 
+/// Objects in a page of a list. A page is held whole, and that of all kinds at once.
+const PAGE: u32 = 250;
+
+/// Every object of a kind.
+fn every() -> watcher::Config {
+    watcher::Config::default().page_size(PAGE)
+}
+
+/// Those that belong to a node.
+fn labelled() -> watcher::Config {
+    every().labels(Label::Node.as_str())
+}
+
 /// cert-manager's Certificate.
 pub fn certificate_resource() -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(
@@ -131,7 +144,6 @@ impl World {
             scope: scope.clone(),
         };
         self.watch_nodes(client, &mut watches);
-        let labelled = || watcher::Config::default().labels(Label::Node.as_str());
         macro_rules! owned {
             ($mirror:ident, $kind:ty, $read:expr, $node:expr) => {{
                 let queue = self.queue.clone();
@@ -169,7 +181,7 @@ impl World {
         K: Resource<DynamicType = ()>,
     {
         let api = client.api_as(&ApiResource::erase::<K>(&()));
-        let config = watcher::Config::default().labels(Label::Node.as_str());
+        let config = labelled();
         let queue = self.queue.clone();
         let mirror = mirror.clone();
         watches.spawn(mirror.follow(
@@ -185,7 +197,7 @@ impl World {
     }
 
     fn watch_pods(&self, client: &Watched, watches: &mut JoinSet<()>) {
-        let config = watcher::Config::default().labels(Label::Node.as_str());
+        let config = labelled();
         let (uses, queue) = (self.uses.clone(), self.queue.clone());
         watches.spawn(self.pods.clone().follow(
             client.api::<Pod>(),
@@ -208,7 +220,7 @@ impl World {
 
     fn watch_certificates(&self, client: &Watched, watches: &mut JoinSet<()>) {
         let api = client.api_as(&certificate_resource());
-        let config = watcher::Config::default().labels(Label::Node.as_str());
+        let config = labelled();
         let queue = self.queue.clone();
         watches.spawn(self.certificates.clone().follow(
             api,
@@ -226,7 +238,7 @@ impl World {
         let world = self.clone();
         watches.spawn(self.nodes.clone().follow(
             client.api::<SeiNode>(),
-            watcher::Config::default(),
+            every(),
             |mut node: SeiNode| {
                 node.metadata.managed_fields = None;
                 Some(node)
@@ -240,7 +252,7 @@ impl World {
         let (uses, queue) = (self.uses.clone(), self.queue.clone());
         watches.spawn(self.secrets.clone().follow(
             client.api::<PartialObjectMeta<Secret>>(),
-            watcher::Config::default(),
+            every(),
             |secret| Some(secret.resource_version().unwrap_or_default()),
             move |key, _, _| {
                 let uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -250,7 +262,7 @@ impl World {
         let (uses, queue) = (self.uses.clone(), self.queue.clone());
         watches.spawn(self.claims.clone().follow(
             client.api::<PersistentVolumeClaim>(),
-            watcher::Config::default(),
+            every(),
             |claim| Some(Claim::read(&claim)),
             move |key, before: Option<&Claim>, after: Option<&Claim>| {
                 let uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
