@@ -32,6 +32,7 @@ pub mod event;
 pub mod fleet;
 pub mod fleet_condition;
 pub mod fleet_status;
+pub mod host;
 pub mod host_condition;
 pub mod names;
 pub mod network_state;

@@ -1,21 +1,13 @@
-//! The TLS profile as a person writes it, and where its file lies.
+//! The TLS profile as a person writes it.
 //!
-//! Types and names only. What a profile means to rustls, and what of it cannot be carried out, is
-//! for the crate `tls`; which source wins is for the operator.
+//! Types and names only. Where its file lies is in [`host`](crate::host). What a profile means to
+//! rustls, and what of it cannot be carried out, is for the crate `tls`; which source wins is for the
+//! operator.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::vocabulary::vocabulary;
-
-/// ConfigMap the operator writes the profile to.
-pub const PROFILE_CONFIG_MAP: &str = "nmstate-tls-config";
-
-/// Key of that ConfigMap, and name of the file in the pods that mount it.
-pub const PROFILE_KEY: &str = "profile.json";
-
-/// Folder the ConfigMap is mounted at.
-pub const PROFILE_FOLDER: &str = "/etc/nmstate/tls";
 
 vocabulary! {
     /// Where the TLS profile comes from.
