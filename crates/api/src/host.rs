@@ -73,6 +73,18 @@ pub const NODE_NAME_VARIABLE: &str = "NODE_NAME";
 /// Name the handler's DNS probe looks up.
 pub const PROBE_DNS_HOST_VARIABLE: &str = "PROBE_DNS_HOST";
 
+/// Whether the handler may install dispatch scripts, in the words of `spec.dispatchScripts`.
+pub const DISPATCH_SCRIPTS_VARIABLE: &str = "DISPATCH_SCRIPTS";
+
+/// Attempts of the handler for each generation of a policy.
+pub const MAX_RETRIES_VARIABLE: &str = "NNCP_MAX_RETRIES";
+
+/// Seconds between these attempts at most.
+pub const MAX_BACKOFF_VARIABLE: &str = "NNCP_MAX_BACKOFF_SECONDS";
+
+/// Seconds before the second of these attempts.
+pub const INITIAL_BACKOFF_VARIABLE: &str = "NNCP_INITIAL_BACKOFF_SECONDS";
+
 /// File a handler locks, so that two never change one host.
 pub const LOCK_FILE_VARIABLE: &str = "NMSTATE_INSTANCE_NODE_LOCK_FILE";
 
@@ -88,6 +100,9 @@ pub const HANDLER_RUN_DIR: &str = "/run/keelson-host";
 /// Socket on which a handler answers its probes.
 pub const HANDLER_SOCKET: &str = "/run/keelson-host/health.sock";
 
+/// The program in its image, for probes that run it.
+pub const PROGRAM: &str = "/bin/keelson-host";
+
 /// The handler's DaemonSet and account.
 pub const HANDLER: &str = "nmstate-handler";
 
@@ -102,6 +117,12 @@ pub const METRICS_SERVICE: &str = "nmstate-monitor";
 
 /// Secret with the CA that signs the two certificates where the platform has no service CA.
 pub const CA_SECRET: &str = "nmstate-ca";
+
+/// ConfigMap with the certificates of every CA of the operator's that is trusted now.
+pub const CA_BUNDLE_CONFIG_MAP: &str = "nmstate-ca-bundle";
+
+/// Key of that ConfigMap.
+pub const CA_BUNDLE_KEY: &str = "ca.crt";
 
 /// Secret with the webhook's certificate, made by the operator.
 pub const WEBHOOK_SECRET: &str = "nmstate-webhook";

@@ -119,7 +119,7 @@ pub(crate) struct Pace {
     pub(crate) timeout: i32,
 }
 
-fn probe(pace: Pace) -> Probe {
+pub(crate) fn probe(pace: Pace) -> Probe {
     Probe {
         initial_delay_seconds: Some(pace.delay),
         period_seconds: Some(pace.period),

@@ -50,7 +50,8 @@ fn to_node() -> NetworkPolicyIngressRule {
     }
 }
 
-fn peer(source: &Source) -> NetworkPolicyPeer {
+/// Pods of a namespace: those with these labels, or all.
+pub(crate) fn peer(source: &Source) -> NetworkPolicyPeer {
     let namespace = Labels::from([(NAMESPACE.to_owned(), source.namespace.clone())]);
     let labels = &source.labels;
     NetworkPolicyPeer {
@@ -61,8 +62,13 @@ fn peer(source: &Source) -> NetworkPolicyPeer {
 }
 
 fn tcp(port: Port) -> NetworkPolicyPort {
+    tcp_number(port.number())
+}
+
+/// A TCP port by its number.
+pub(crate) fn tcp_number(number: u16) -> NetworkPolicyPort {
     NetworkPolicyPort {
-        port: Some(IntOrString::Int(port.number().into())),
+        port: Some(IntOrString::Int(number.into())),
         protocol: Some("TCP".to_owned()),
         end_port: None,
     }
