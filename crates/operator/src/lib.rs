@@ -1,4 +1,4 @@
-//! The operator: controllers of `sei.io`.
+//! The operator: controllers of `sei.io` and `nmstate.io`.
 //!
 //! A reconcile is five verbs: observe, validate, plan, act, report. What to do is decided in `plan`,
 //! what objects look like in `render`; here is what looks at the cluster and the sidecars, does one
@@ -9,6 +9,7 @@ pub mod claim;
 pub mod cli;
 mod digest;
 pub mod flaw;
+pub mod host;
 pub mod key;
 pub mod metrics;
 pub mod node;

@@ -1,0 +1,4 @@
+//! What the controller of NMStates decides, without a cluster: functions of what was seen and when.
+
+#[path = "host_decisions/platform.rs"]
+mod platform;
