@@ -4,3 +4,4 @@
 //! ([`platform`]), which TLS profile holds ([`profile`]).
 
 pub mod platform;
+pub mod profile;

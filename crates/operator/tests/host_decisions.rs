@@ -2,3 +2,5 @@
 
 #[path = "host_decisions/platform.rs"]
 mod platform;
+#[path = "host_decisions/profile.rs"]
+mod profile;
