@@ -1,6 +1,10 @@
 //! What the controller of NMStates decides, without a cluster: functions of what was seen and when.
 
+#[path = "host_decisions/certificates.rs"]
+mod certificates;
 #[path = "host_decisions/platform.rs"]
 mod platform;
 #[path = "host_decisions/profile.rs"]
 mod profile;
+#[path = "host_decisions/store.rs"]
+mod store;

@@ -6,12 +6,14 @@
 //!   [`server`] makes a configuration of all three.
 //! * [`reload`] keeps such a configuration true to the files it came from and never gives up the
 //!   last good one; [`listener`] hands the current one to each new connection.
+//! * An [`mod@authority`] signs certificates of servers whose clients can be told what to trust.
 //! * [`client`] verifies a server against pins; [`mod@observe`] does one handshake and tells who
 //!   answered.
 //!
 //! What is decided here is decided by functions of bytes and of a time they are given. Which files
 //! to read, which port to open, whether to start without a certificate: all that is the caller's.
 
+pub mod authority;
 pub mod certificate;
 pub mod client;
 pub mod client_auth;
@@ -29,6 +31,7 @@ pub mod server;
 pub mod subject;
 pub mod suite;
 
+pub use authority::{Authority, Issued};
 pub use certificate::{Fingerprint, Leaf};
 pub use client::{Pins, pinned};
 pub use client_auth::{Authorities, ClientAuth};

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// How long before its making a certificate is valid already: clocks differ.
-const SLACK: SignedDuration = SignedDuration::from_hours(1);
+pub(crate) const SLACK: SignedDuration = SignedDuration::from_hours(1);
 
 /// How long a certificate lives if nobody says otherwise: a year.
 pub const LIFE: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -50,18 +50,8 @@ impl std::fmt::Debug for SelfSigned {
 impl SelfSigned {
     /// A new pair for these names and addresses, valid from an hour ago until `life` from now.
     pub fn new(names: &[String], life: Duration, now: Timestamp) -> Result<Self, NotMade> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name = DistinguishedName::new();
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        params.subject_alt_names = names
-            .iter()
-            .map(|name| alternative(name))
-            .collect::<Result<_, _>>()?;
-        let epoch = date_time_ymd(1970, 1, 1);
-        params.not_before = epoch + since_epoch(now.saturating_sub(SLACK).unwrap_or(now));
-        params.not_after = epoch + since_epoch(after(now, life));
-        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(NotMade::Library)?;
+        let params = server(names, life, now)?;
+        let key = key()?;
         let certificate = params.self_signed(&key).map_err(NotMade::Library)?;
         Ok(Self {
             certificate: certificate.pem().into_bytes(),
@@ -74,6 +64,36 @@ impl SelfSigned {
     pub fn due(&self, now: Timestamp) -> bool {
         now >= self.due
     }
+}
+
+/// A certificate for a server with these names.
+pub(crate) fn server(
+    names: &[String],
+    life: Duration,
+    now: Timestamp,
+) -> Result<CertificateParams, NotMade> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.subject_alt_names = names
+        .iter()
+        .map(|name| alternative(name))
+        .collect::<Result<_, _>>()?;
+    lifetime(&mut params, life, now);
+    Ok(params)
+}
+
+/// Valid from a little before now until `life` from now.
+pub(crate) fn lifetime(params: &mut CertificateParams, life: Duration, now: Timestamp) {
+    let epoch = date_time_ymd(1970, 1, 1);
+    params.not_before = epoch + since_epoch(now.saturating_sub(SLACK).unwrap_or(now));
+    params.not_after = epoch + since_epoch(after(now, life));
+}
+
+/// A new key.
+pub(crate) fn key() -> Result<KeyPair, NotMade> {
+    KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(NotMade::Library)
 }
 
 fn alternative(name: &str) -> Result<SanType, NotMade> {
