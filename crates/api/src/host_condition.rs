@@ -34,6 +34,8 @@ vocabulary! {
         TlsProfileNotFullyHonored => "TLSProfileNotFullyHonored",
         /// The TLS profile cannot be carried out at all.
         TlsProfileUnusable => "TLSProfileUnusable",
+        /// There is an older NMState, which is the one that counts.
+        NotTheOldest => "NotTheOldest",
         /// The TLS profile is in force everywhere.
         TlsProfileHonored => "TLSProfileHonored",
         /// Some pods have not loaded the TLS profile yet.

@@ -6,3 +6,5 @@
 pub mod certificates;
 pub mod platform;
 pub mod profile;
+pub mod replicas;
+pub mod status;

@@ -6,5 +6,9 @@ mod certificates;
 mod platform;
 #[path = "host_decisions/profile.rs"]
 mod profile;
+#[path = "host_decisions/replicas.rs"]
+mod replicas;
+#[path = "host_decisions/status.rs"]
+mod status;
 #[path = "host_decisions/store.rs"]
 mod store;
