@@ -6,6 +6,7 @@
 
 use crate::client::within;
 use crate::error::Error;
+use crate::mirror::Key;
 use crate::owned::drop_nulls;
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
@@ -114,27 +115,45 @@ impl Calls {
     /// the object as it is now.
     pub async fn apply<K: Object + Serialize>(&self, object: &K) -> Result<K, Error> {
         let wanted = value(object, || format!("applying a {}", K::kind(&())))?;
-        let (namespace, name) = place(&wanted, &K::kind(&()))?;
-        let api = self.api::<K>(&namespace);
-        let doing = doing::<K>("applying", &namespace, &name);
+        let at = place(&wanted, &K::kind(&()))?;
+        let api = self.api::<K>(&at.namespace);
+        let doing = doing::<K>("applying", &at.namespace, &at.name);
         let (how, patch) = (self.forced(), Patch::Apply(&wanted));
-        within(doing, DEADLINE, api.patch(&name, &how, &patch)).await
+        within(doing, DEADLINE, api.patch(&at.name, &how, &patch)).await
     }
 
     /// [`apply`](Self::apply) for an object whose type this program only writes down, such as a
-    /// Certificate: where it goes is said by `resource`.
+    /// Certificate: where it goes is said by `resource`. One without a namespace is one of the whole
+    /// cluster.
     pub async fn apply_as(
         &self,
         resource: &ApiResource,
         object: &impl Serialize,
     ) -> Result<DynamicObject, Error> {
         let wanted = value(object, || format!("applying a {}", resource.kind))?;
-        let (namespace, name) = place(&wanted, &resource.kind)?;
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), &namespace, resource);
-        let doing = format!("applying {} {namespace}/{name}", resource.kind);
+        let at = named(&wanted, &resource.kind)?;
+        let doing = format!("applying {} {at}", resource.kind);
         let (how, patch) = (self.forced(), Patch::Apply(&wanted));
-        within(doing, DEADLINE, api.patch(&name, &how, &patch)).await
+        let api = self.api_as(resource, &at.namespace);
+        within(doing, DEADLINE, api.patch(&at.name, &how, &patch)).await
+    }
+
+    /// Server-side apply, forced, of the status of an object that `object` names. None where the
+    /// object is gone.
+    pub async fn apply_status_as(
+        &self,
+        resource: &ApiResource,
+        object: &impl Serialize,
+    ) -> Result<Option<DynamicObject>, Error> {
+        let wanted = value(object, || {
+            format!("writing the status of a {}", resource.kind)
+        })?;
+        let at = named(&wanted, &resource.kind)?;
+        let doing = format!("writing the status of {} {at}", resource.kind);
+        let (how, patch) = (self.forced(), Patch::Apply(&wanted));
+        let api = self.api_as(resource, &at.namespace);
+        let call = async { unless_gone(api.patch_status(&at.name, &how, &patch).await) };
+        within(doing, DEADLINE, call).await
     }
 
     /// Creates an object; none where one of its name exists already.
@@ -220,7 +239,8 @@ impl Calls {
         Ok(gone.is_some())
     }
 
-    /// [`delete`](Self::delete) for an object whose type this program only writes down.
+    /// [`delete`](Self::delete) for an object whose type this program only writes down; an empty
+    /// namespace is the whole cluster.
     pub async fn delete_as(
         &self,
         resource: &ApiResource,
@@ -228,11 +248,14 @@ impl Calls {
         name: &str,
         only: Only,
     ) -> Result<bool, Error> {
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), namespace, resource);
+        let at = Key {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        let api = self.api_as(resource, namespace);
         let how = deletion(only, Propagation::Background);
         let call = async { unless_gone(api.delete(name, &how).await) };
-        let doing = format!("deleting {} {namespace}/{name}", resource.kind);
+        let doing = format!("deleting {} {at}", resource.kind);
         Ok(within(doing, DEADLINE, call).await?.is_some())
     }
 
@@ -268,6 +291,13 @@ impl Calls {
 
     fn api<K: Object>(&self, namespace: &str) -> Api<K> {
         Api::namespaced(self.client.clone(), namespace)
+    }
+
+    fn api_as(&self, resource: &ApiResource, namespace: &str) -> Api<DynamicObject> {
+        match namespace {
+            "" => Api::all_with(self.client.clone(), resource),
+            namespace => Api::namespaced_with(self.client.clone(), namespace, resource),
+        }
     }
 
     fn forced(&self) -> PatchParams {
@@ -316,13 +346,29 @@ fn value(object: &impl Serialize, doing: impl Fn() -> String) -> Result<Value, E
 }
 
 /// Namespace and name of an object to be applied.
-fn place(wanted: &Value, kind: &str) -> Result<(String, String), Error> {
-    let of = |field: &str| match wanted["metadata"][field].as_str() {
-        Some(text) if !text.is_empty() => Ok(text.to_owned()),
-        _ => Err(Error::Malformed {
-            doing: format!("applying a {kind}"),
-            reason: format!("metadata.{field} is missing"),
+fn place(wanted: &Value, kind: &str) -> Result<Key, Error> {
+    let at = named(wanted, kind)?;
+    match at.namespace.is_empty() {
+        true => Err(missing(kind, "namespace")),
+        false => Ok(at),
+    }
+}
+
+/// The same of one that may have no namespace.
+fn named(wanted: &Value, kind: &str) -> Result<Key, Error> {
+    let of = |field: &str| wanted["metadata"][field].as_str().unwrap_or_default();
+    match of("name") {
+        "" => Err(missing(kind, "name")),
+        name => Ok(Key {
+            namespace: of("namespace").to_owned(),
+            name: name.to_owned(),
         }),
-    };
-    Ok((of("namespace")?, of("name")?))
+    }
+}
+
+fn missing(kind: &str, field: &str) -> Error {
+    Error::Malformed {
+        doing: format!("applying a {kind}"),
+        reason: format!("metadata.{field} is missing"),
+    }
 }

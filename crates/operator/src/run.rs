@@ -3,6 +3,7 @@
 //! Nothing is asked of the API server before the settings are known to be right. Pages are served
 //! before the lease is had, so that whoever stands by can be looked at.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -12,6 +13,7 @@ use keelson_api::names::{FieldManager, Lease as LeaseName};
 use keelson_cluster::{
     Calls, Lease, Led, Pages, Readiness, Recorder, Standing, connect, lead, serve,
 };
+use keelson_render::platform::Source;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
@@ -19,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Cli, LogFormat, address};
+use crate::host;
 use crate::metrics::Metrics;
 use crate::node::controller::Controller;
 use crate::node::points::Points;
@@ -128,6 +131,7 @@ async fn operate(cli: Cli, settings: Settings) -> Result<(), String> {
         name: LeaseName::Sei.to_string(),
         identity: identity.clone(),
     };
+    look_after_hosts(&cli, &client, &settings, &identity, &stop);
     let work = work(
         client.clone(),
         settings,
@@ -175,6 +179,39 @@ async fn work(
     );
     tokio::join!(scribe, controller.run());
     drop(watches);
+}
+
+/// Begins to look after NMStates, where an image for the host components is given. Whether that goes
+/// well is no matter of readiness: SeiNodes do not depend on it.
+fn look_after_hosts(
+    cli: &Cli,
+    client: &Client,
+    settings: &Settings,
+    identity: &str,
+    stop: &CancellationToken,
+) {
+    let operator = settings
+        .render
+        .access
+        .as_ref()
+        .map(|it| it.operator.clone());
+    let operator = operator.unwrap_or_else(|| Source {
+        namespace: settings.namespace.clone(),
+        labels: BTreeMap::new(),
+    });
+    let Some(hosts) = host::settings::Settings::of_process(operator) else {
+        tracing::info!(
+            "{} is not set, so NMStates are left alone",
+            host::settings::IMAGE
+        );
+        return;
+    };
+    let who = host::run::Who {
+        namespace: settings.namespace.clone(),
+        identity: identity.to_owned(),
+        elects: cli.leader_elect,
+    };
+    tokio::spawn(host::run::run(client.clone(), hosts, who, stop.clone()));
 }
 
 fn sidecars(cli: &Cli, client: &Client, settings: &Settings) -> Sidecars {

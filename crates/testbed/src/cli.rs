@@ -6,6 +6,7 @@ use crate::install::Installer;
 use crate::keeper;
 use crate::kubectl::Kubectl;
 use crate::node::Pods;
+use crate::openshift::api_server_crd;
 use crate::peers::{Peer, peer};
 use crate::products::Profile;
 use crate::programs::{KUBERNETES, Program, Programs};
@@ -115,6 +116,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
             for it in Peer::ALL {
                 peer(it)?;
             }
+            api_server_crd()?;
         }
         Verb::Images { folder, profile } => write_images(&folder, profile)?,
         Verb::Sweep => {

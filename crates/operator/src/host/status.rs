@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use keelson_api::NMState;
 use keelson_api::condition::{HostCondition, Truth};
 use keelson_api::host_condition::{NmstateCondition, NmstateReason};
+use keelson_cluster::Key;
 
 use super::profile::{Decision, Outcome};
 
@@ -102,7 +103,14 @@ pub fn conditions(
     before: &[HostCondition],
     now: Timestamp,
 ) -> Vec<HostCondition> {
-    let mut said = Said::new(before, now);
+    let known = before
+        .iter()
+        .any(|it| it.type_ == NmstateCondition::ForeignOperatorPresent.as_str());
+    let before = match known {
+        true => foreign(None, before, now),
+        false => before.to_vec(),
+    };
+    let mut said = Said::new(&before, now);
     workloads(report, &mut said);
     if let Some(decision) = report.profile {
         profile(decision, &report.loading, &mut said);
@@ -134,6 +142,35 @@ pub fn superseded(by: &str, before: &[HostCondition], now: Timestamp) -> Vec<Hos
         let names = [Available, Progressing, Degraded].map(NmstateCondition::as_str);
         names.contains(&it.type_.as_str())
     });
+    said.conditions
+}
+
+/// The conditions of an NMState while the original's operator runs: nothing else is written, so what
+/// stood there before stays.
+pub fn foreign(
+    original: Option<&Key>,
+    before: &[HostCondition],
+    now: Timestamp,
+) -> Vec<HostCondition> {
+    use NmstateReason::{ForeignOperatorAbsent, ForeignOperatorFound};
+    let mut said = Said::new(before, now);
+    let (truth, reason, message) = match original {
+        Some(original) => (
+            Truth::True,
+            ForeignOperatorFound,
+            format!(
+                "the Deployment {original} of kubernetes-nmstate's operator runs, so nothing is \
+                 written: scale it down to 0, or delete it"
+            ),
+        ),
+        None => (Truth::False, ForeignOperatorAbsent, String::new()),
+    };
+    said.add(
+        NmstateCondition::ForeignOperatorPresent,
+        truth,
+        reason,
+        message,
+    );
     said.conditions
 }
 

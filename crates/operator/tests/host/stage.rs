@@ -1,0 +1,264 @@
+//! A control plane with our types and OpenShift's, and an operator of NMStates on it.
+//!
+//! NMStates belong to the whole cluster and one counts, so tests take turns.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use keelson_api::NMState;
+use keelson_api::names::FieldManager;
+use keelson_cluster::Calls;
+use keelson_operator::host::controller::Controller;
+use keelson_operator::host::settings::Settings;
+use keelson_operator::host::world::{World, resource};
+use keelson_render::host::{Identity, KINDS};
+use keelson_render::platform::Source;
+use keelson_testbed::faults::FaultProxy;
+use keelson_testbed::{Cluster, api_server_crd, until};
+use kube::Client;
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
+use kube::core::GroupVersionKind;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, MutexGuard, OnceCell};
+use tokio::task::{JoinHandle, JoinSet};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A turn of one test.
+pub(crate) struct Stage {
+    pub(crate) cluster: &'static Cluster,
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// An operator; it ends when it is dropped.
+pub(crate) struct Operator {
+    pub(crate) controller: Arc<Controller>,
+    pub(crate) faults: FaultProxy,
+    _watches: JoinSet<()>,
+    running: Option<JoinHandle<()>>,
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        if let Some(running) = &self.running {
+            running.abort();
+        }
+    }
+}
+
+impl Stage {
+    /// Waits for its turn, and for the end of what the one before left.
+    pub(crate) async fn enter(test: &str) -> Self {
+        static TURN: Mutex<()> = Mutex::const_new(());
+        static TYPES: OnceCell<()> = OnceCell::const_new();
+        let turn = TURN.lock().await;
+        let cluster = Cluster::shared().await;
+        TYPES.get_or_init(|| install(cluster)).await;
+        let namespace = cluster.namespace(test).await.name().to_owned();
+        let stage = Self {
+            cluster,
+            client: cluster.client(),
+            namespace,
+            _turn: turn,
+        };
+        stage.clear().await;
+        stage
+    }
+
+    async fn clear(&self) {
+        let all = (DeleteParams::background(), ListParams::default());
+        let _ = self.nmstates().delete_collection(&all.0, &all.1).await;
+        let _ = self.api_servers().delete_collection(&all.0, &all.1).await;
+        let what = "the installation before to be gone";
+        until(what, PATIENCE, async || {
+            let left = self.installed_in_cluster().await;
+            left.is_empty()
+                .then_some(())
+                .ok_or_else(|| format!("{left:?}"))
+        })
+        .await
+        .expect("an empty cluster");
+    }
+
+    /// What of an installation is there, outside of namespaces but for namespaces themselves.
+    async fn installed_in_cluster(&self) -> BTreeSet<Identity> {
+        let mut all = self.installed().await;
+        all.retain(|it| !it.kind.namespaced && it.kind.kind != "Namespace");
+        all
+    }
+
+    /// Everything of an installation that is there.
+    pub(crate) async fn installed(&self) -> BTreeSet<Identity> {
+        let mut there = BTreeSet::new();
+        for kind in KINDS {
+            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource(kind));
+            let ours = ListParams::default().labels("app=kubernetes-nmstate");
+            let Ok(list) = api.list(&ours).await else {
+                continue;
+            };
+            for object in list.items {
+                let namespace = object.metadata.namespace.clone();
+                let other = namespace.as_ref().is_some_and(|it| *it != self.namespace);
+                if !other {
+                    there.insert(Identity {
+                        kind: *kind,
+                        namespace,
+                        name: object.metadata.name.clone().unwrap_or_default(),
+                    });
+                }
+            }
+        }
+        there
+    }
+
+    pub(crate) fn nmstates(&self) -> Api<NMState> {
+        Api::all(self.client.clone())
+    }
+
+    pub(crate) fn api_servers(&self) -> Api<DynamicObject> {
+        let gvk = GroupVersionKind::gvk("config.openshift.io", "v1", "APIServer");
+        Api::all_with(self.client.clone(), &ApiResource::from_gvk(&gvk))
+    }
+
+    pub(crate) fn namespaced<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Writes the cluster's TLS profile.
+    pub(crate) async fn cluster_profile(&self, spec: Value) {
+        let object = json!({
+            "apiVersion": "config.openshift.io/v1",
+            "kind": "APIServer",
+            "metadata": {"name": "cluster"},
+            "spec": spec,
+        });
+        let api = self.api_servers();
+        let how = PatchParams::apply("admin").force();
+        let written = api.patch("cluster", &how, &Patch::Apply(&object)).await;
+        written.expect("the real type takes it");
+    }
+
+    /// Makes an NMState.
+    pub(crate) async fn nmstate(&self, name: &str, spec: Value) -> NMState {
+        let made = json!({
+            "apiVersion": "nmstate.io/v1",
+            "kind": "NMState",
+            "metadata": {"name": name},
+            "spec": spec,
+        });
+        let made: NMState = serde_json::from_value(made).expect("an NMState");
+        let how = PostParams::default();
+        self.nmstates().create(&how, &made).await.expect("made")
+    }
+
+    /// An operator that looks only when it is told to.
+    pub(crate) async fn operator(&self) -> Operator {
+        let faults = self.cluster.faults().expect("a proxy");
+        let client = faults.client();
+        let settings = Settings {
+            image: "registry.example/keelson-host:test".to_owned(),
+            namespace: self.namespace.clone(),
+            monitoring_namespace: "monitoring".to_owned(),
+            operator: Source {
+                namespace: "keelson-system".to_owned(),
+                labels: Default::default(),
+            },
+        };
+        let world = World::new();
+        let watches = world.watch(&client, &self.namespace);
+        let calls = Calls::new(client, FieldManager::Nmstate);
+        let controller = Arc::new(Controller::new(settings, calls, world));
+        controller.begin().await;
+        assert!(
+            controller.look_at_platform().await,
+            "{:?}",
+            controller.platform()
+        );
+        Operator {
+            controller,
+            faults,
+            _watches: watches,
+            running: None,
+        }
+    }
+
+    /// An operator that looks after NMStates by itself.
+    pub(crate) async fn running_operator(&self) -> Operator {
+        let mut operator = self.operator().await;
+        let controller = operator.controller.clone();
+        operator.running = Some(tokio::spawn(async move { controller.run().await }));
+        operator
+    }
+
+    /// Waits until an NMState's condition has this status and reason, and gives its message.
+    pub(crate) async fn says(
+        &self,
+        name: &str,
+        condition: &str,
+        status: &str,
+        reason: &str,
+    ) -> String {
+        let what = format!("{condition} {status}/{reason} of {name}");
+        until(&what, PATIENCE, async || {
+            let nmstate = self
+                .nmstates()
+                .get(name)
+                .await
+                .map_err(|it| it.to_string())?;
+            let all = nmstate.status.unwrap_or_default().conditions;
+            let found = all.iter().find(|it| it.type_ == condition);
+            match found {
+                Some(it) if it.status == status && it.reason.as_deref() == Some(reason) => {
+                    Ok(it.message.clone().unwrap_or_default())
+                }
+                _ => Err(format!("{all:?}")),
+            }
+        })
+        .await
+        .expect("the condition")
+    }
+}
+
+impl Operator {
+    /// Looks until there is nothing more to do: every Secret made, and a look that writes nothing.
+    pub(crate) async fn settle(&self) {
+        until("nothing more to write", PATIENCE, async || {
+            let before = self.faults.writes().len();
+            let again = self.controller.look().await;
+            let wrote = self.faults.writes().len() - before;
+            match again {
+                Some(again) if wrote == 0 && again >= Duration::from_secs(30) => Ok(()),
+                again => Err(format!("{wrote} writes, again after {again:?}")),
+            }
+        })
+        .await
+        .expect("a settled installation");
+    }
+}
+
+/// Our types, and the cluster settings of OpenShift as it publishes them.
+async fn install(cluster: &Cluster) {
+    cluster.install_crds().await.expect("our types");
+    let text = api_server_crd().expect("the published type");
+    let crd: CustomResourceDefinition = serde_saphyr::from_str(&text).expect("a CRD");
+    let api: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    let name = crd.metadata.name.clone().expect("a name");
+    let how = PatchParams::apply("test").force();
+    api.patch(&name, &how, &Patch::Apply(&crd))
+        .await
+        .expect("the type");
+    let established = kube::runtime::conditions::is_crd_established();
+    let served = kube::runtime::wait::await_condition(api, &name, established);
+    let waited = tokio::time::timeout(PATIENCE, served).await;
+    waited.expect("in time").expect("a served type");
+}
