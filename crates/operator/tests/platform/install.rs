@@ -100,6 +100,11 @@ pub(crate) async fn operator(cluster: &Cluster) -> Client {
 /// An account, with a token of its own.
 pub(crate) async fn account(cluster: &Cluster, namespace: &str, name: &str) -> Client {
     let token = token(&cluster.client(), namespace, name).await;
+    client_with(cluster, token).await
+}
+
+/// Whoever a token is of.
+pub(crate) async fn client_with(cluster: &Cluster, token: String) -> Client {
     let mut config = config(cluster).await;
     config.auth_info.token = Some(token.into());
     Client::try_from(config).expect("a client")

@@ -11,6 +11,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec,
     ValidatingAdmissionPolicySpec, Validation, Variable,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use keelson_api::host::{HANDLER, OWN_NODE_RULES, POLICY_RULES};
 use keelson_api::names::{Label, NMSTATE_GROUP};
 use keelson_api::nmstate::DispatchScripts;
@@ -146,7 +147,7 @@ fn own_node(install: &HostInstall<'_>) -> ValidatingAdmissionPolicySpec {
             expression: format!("request.userInfo.username == '{account}'"),
         }]),
         variables: Some(vec![
-            variable("node", &format!("({node_of} + ['']) [0]")),
+            variable("node", &format!("({node_of} + [''])[0]")),
             variable("objects", "[object, oldObject].filter(it, it != null)"),
             variable("states", "request.resource.resource == 'nodenetworkstates'"),
         ]),
@@ -166,6 +167,8 @@ fn own_node(install: &HostInstall<'_>) -> ValidatingAdmissionPolicySpec {
     }
 }
 
+/// Which writes are judged. All of it is owned as a whole, so what the API server would fill in is
+/// written out, or it would differ for ever from what is there.
 fn on(versions: &[&str], resources: &[&str], operations: &[&str]) -> MatchResources {
     let texts = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
     MatchResources {
@@ -174,11 +177,13 @@ fn on(versions: &[&str], resources: &[&str], operations: &[&str]) -> MatchResour
             api_versions: texts(versions),
             operations: texts(operations),
             resources: texts(resources),
-            // What the API server would fill in, in a list that is owned as a whole.
             scope: Some("*".to_owned()),
             resource_names: None,
         }]),
-        ..MatchResources::default()
+        match_policy: Some("Equivalent".to_owned()),
+        namespace_selector: Some(LabelSelector::default()),
+        object_selector: Some(LabelSelector::default()),
+        exclude_resource_rules: None,
     }
 }
 
