@@ -5,7 +5,7 @@ use keelson_api::names::FieldManager;
 use keelson_api::{NMState, NodeNetworkConfigurationPolicy};
 use keelson_cluster::{comparable, owned};
 use keelson_render::host::{HostInstall, Identity, Object};
-use keelson_testbed::{Cluster, until};
+use keelson_testbed::{Cluster, Error, until};
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
@@ -29,13 +29,18 @@ pub(crate) struct Stage {
     pub(crate) verdicts: Vec<Verdict>,
 }
 
-/// The installation, in force.
+/// The installation, in force. The outcome is kept, good or bad: one that does not come into force is
+/// waited for once, not once a test.
 pub(crate) async fn installed() -> &'static Stage {
-    static STAGE: OnceCell<Stage> = OnceCell::const_new();
-    STAGE.get_or_init(set).await
+    static STAGE: OnceCell<Result<Stage, String>> = OnceCell::const_new();
+    let set = async || set().await.map_err(|error| error.to_string());
+    match STAGE.get_or_init(set).await {
+        Ok(stage) => stage,
+        Err(reason) => panic!("the installation is not in force: {reason}"),
+    }
 }
 
-async fn set() -> Stage {
+async fn set() -> Result<Stage, Error> {
     let cluster = Cluster::shared().await;
     let client = cluster.client();
     cluster.install_crds().await.expect("the types");
@@ -51,10 +56,10 @@ async fn set() -> Stage {
     }
     let mut verdicts = Vec::new();
     for object in &objects {
-        verdicts.push(again(&client, object).await);
+        verdicts.push(again(&client, object).await?);
     }
-    in_force(&client).await;
-    Stage { cluster, verdicts }
+    in_force(&client).await?;
+    Ok(Stage { cluster, verdicts })
 }
 
 /// The rules under test are those of the installation: a schema with rules of its own, as ours has,
@@ -122,7 +127,7 @@ async fn apply(client: &Client, object: &Object) -> DynamicObject {
 
 /// Applies once more. Controllers write to some objects too, so it is tried until nobody else wrote
 /// in between; an apply that changes something never comes to that.
-async fn again(client: &Client, object: &Object) -> Verdict {
+async fn again(client: &Client, object: &Object) -> Result<Verdict, Error> {
     let api = api(client, &object.identity);
     let live = until("a second apply that changes nothing", SOON, async || {
         let before = api.get(&object.identity.name).await;
@@ -133,16 +138,16 @@ async fn again(client: &Client, object: &Object) -> Verdict {
             false => Err(format!("{} was changed", object.identity)),
         }
     });
-    let live = serde_json::to_value(live.await.expect("no change")).expect("JSON");
-    Verdict {
+    let live = serde_json::to_value(live.await?).expect("JSON");
+    Ok(Verdict {
         identity: object.identity.clone(),
         owned: owned(&live, FieldManager::Nmstate.as_str()),
         wanted: comparable(&object.value),
-    }
+    })
 }
 
 /// Rules count some moments after they are written.
-async fn in_force(client: &Client) {
+async fn in_force(client: &Client) -> Result<(), Error> {
     let api = Api::<NodeNetworkConfigurationPolicy>::all(client.clone());
     let try_only = PostParams {
         dry_run: true,
@@ -156,7 +161,6 @@ async fn in_force(client: &Client) {
         )
     })
     .await
-    .expect("rules in force");
 }
 
 /// Whether an attempt was refused with a sentence of ours.
