@@ -224,7 +224,8 @@ fn not_served(refusal: reload::Refusal) -> Refusal {
     }
 }
 
-async fn bind(address: &str) -> Result<TcpListener, String> {
+/// Binds an address as Go writes it.
+pub async fn bind(address: &str) -> Result<TcpListener, String> {
     // Go takes ":8443" for every address of the machine.
     let full = match address.strip_prefix(':') {
         Some(port) => format!("[::]:{port}"),
@@ -234,7 +235,8 @@ async fn bind(address: &str) -> Result<TcpListener, String> {
     bound.map_err(|error| listen_fault(address, &error.to_string()))
 }
 
-async fn asked_to_end() {
+/// Waits for SIGTERM, or for Ctrl-C.
+pub async fn asked_to_end() {
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return std::future::pending().await;
     };

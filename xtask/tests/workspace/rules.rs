@@ -123,7 +123,8 @@ const TABLE: &[Row] = &[
     },
     Row {
         name: "keelson-host",
-        may_use: &[API, "keelson-cluster", "keelson-tls"],
+        // The proxy's listener and its engine of decisions, as a library.
+        may_use: &[API, "keelson-cluster", "keelson-proxy", "keelson-tls"],
         never: &[],
     },
     Row {

@@ -93,14 +93,14 @@ impl Metrics {
     }
 
     /// Sets the gauges to what is loaded.
-    pub(super) fn show(&self, loaded: &Loaded) {
+    pub fn show(&self, loaded: &Loaded) {
         self.not_after.set(loaded.not_after.as_second());
         self.success.set(i64::from(loaded.last_error.is_none()));
         self.reloaded.set(loaded.last_reload.as_second());
     }
 
     /// Counts one failure.
-    pub(super) fn fail(&self) {
+    pub fn fail(&self) {
         self.failures.inc();
     }
 }
