@@ -1,0 +1,118 @@
+//! Where the numbers come from: three watches, kept up for ever.
+//!
+//! The first connection is made after the role is healthy, and nothing that fails here ends the
+//! process. Every wait is short: a server that comes back is found within a second or two, and a
+//! watch that died in silence is noticed within a dozen.
+
+use super::seen::{self, Enactment, PassingEnactment, PassingPolicy, PassingState, Policy, State};
+use keelson_cluster::{Mirror, Patience, connect};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::watcher;
+use kube::{Api, Client, Config};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long to wait after a failure. With a call that began just before the server came back, that
+/// is what stands between its return and us.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// How long one step may take before it is given up and begun again.
+const ONE_STEP: Duration = Duration::from_secs(3);
+
+/// After how many seconds the server ends a watch. A bookmark before its end is a sign of life, so
+/// what is known is never said to be older than this while all is well.
+const TURN: u32 = 10;
+
+const PATIENCE: Patience = Patience {
+    opening: ONE_STEP,
+    page: ONE_STEP,
+    grace: ONE_STEP,
+    longest_wait: LONGEST_WAIT,
+    absent_wait: Duration::from_secs(4),
+};
+
+/// What is known of everything that is counted. Clones share it.
+#[derive(Clone)]
+pub struct Sources {
+    /// Policies.
+    pub policies: Mirror<Policy>,
+    /// Enactments.
+    pub enactments: Mirror<Enactment>,
+    /// The states of hosts.
+    pub states: Mirror<State>,
+}
+
+impl Default for Sources {
+    fn default() -> Self {
+        Self {
+            policies: Mirror::patient("NodeNetworkConfigurationPolicies", PATIENCE),
+            enactments: Mirror::patient("NodeNetworkConfigurationEnactments", PATIENCE),
+            states: Mirror::patient("NodeNetworkStates", PATIENCE),
+        }
+    }
+}
+
+impl std::fmt::Debug for Sources {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sources").finish_non_exhaustive()
+    }
+}
+
+impl Sources {
+    /// Follows the API server for ever.
+    pub async fn follow(self, kubeconfig: Option<PathBuf>) {
+        let client = client(kubeconfig.as_deref()).await;
+        let how = watcher::Config::default().timeout(TURN);
+        let policies: Api<PassingPolicy> = Api::all(client.clone());
+        let enactments: Api<PassingEnactment> = Api::all(client.clone());
+        let states: Api<PassingState> = Api::all(client);
+        tokio::join!(
+            self.policies.follow(
+                policies,
+                how.clone(),
+                |passing| Some(seen::policy(&passing)),
+                |_, _, _| {},
+            ),
+            self.enactments.follow(
+                enactments,
+                how.clone(),
+                |passing| Some(seen::enactment(passing)),
+                |_, _, _| {},
+            ),
+            self.states.follow(
+                states,
+                how,
+                |passing| Some(seen::state(passing)),
+                |_, _, _| {},
+            ),
+        );
+    }
+}
+
+/// A client, as soon as the files that say who we are can be read.
+async fn client(kubeconfig: Option<&Path>) -> Client {
+    let mut last = String::new();
+    loop {
+        let error = match configured(kubeconfig).await {
+            Ok(config) => match connect(config) {
+                Ok(client) => return client,
+                Err(error) => error.to_string(),
+            },
+            Err(error) => error,
+        };
+        if error != last {
+            tracing::warn!(error, "there is no way to the API server yet");
+            last = error;
+        }
+        tokio::time::sleep(LONGEST_WAIT).await;
+    }
+}
+
+async fn configured(kubeconfig: Option<&Path>) -> Result<Config, String> {
+    let Some(file) = kubeconfig else {
+        return Config::incluster().map_err(|error| error.to_string());
+    };
+    let read = Kubeconfig::read_from(file).map_err(|error| error.to_string())?;
+    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+    config.map_err(|error| error.to_string())
+}
