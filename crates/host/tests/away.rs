@@ -1,0 +1,198 @@
+//! The roles while the API server is away, in each of the ways it can be: real processes, side by
+//! side, that become healthy at once, stay up, and are in sync soon after it is back.
+//!
+//! The original's metrics end after two minutes of this, and its handler after thirty seconds.
+//! `KEELSON_SOAK=1` makes the outage longer than that.
+
+#[path = "common/mod.rs"]
+mod common;
+
+use common::client::Tls;
+use common::program::{Folder, Program, SOON, value};
+use keelson_api::NodeNetworkConfigurationPolicy;
+use keelson_testbed::faults::{Fault, FaultProxy, On};
+use keelson_testbed::{Cluster, until};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
+use serde_json::json;
+use std::any::Any;
+use std::time::{Duration, Instant};
+
+/// Healthy within this.
+const HEALTHY: Duration = Duration::from_secs(1);
+/// In sync within this of the server's return.
+const IN_SYNC: Duration = Duration::from_secs(5);
+const SYNCED: &str = "keelson_host_source_synced{source=\"policies\"}";
+const AGE: &str = "keelson_host_source_age_seconds{source=\"policies\"}";
+const AVAILABLE: &str = "kubernetes_nmstate_policies_status{status=\"Available\"}";
+const QUESTION: &str = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":{"metadata":{}}}}"#;
+
+/// How long the API server stays away.
+fn outage() -> Duration {
+    match std::env::var_os("KEELSON_SOAK") {
+        Some(_) => Duration::from_secs(150),
+        None => Duration::from_secs(15),
+    }
+}
+
+/// Begins an outage; dropping what is returned ends it.
+type Begin = fn(&FaultProxy) -> Box<dyn Any + Send>;
+
+const WAYS: [(&str, Begin); 6] = [
+    ("refused", |faults| Box::new(faults.refuse())),
+    ("black hole", |faults| Box::new(faults.black_hole())),
+    ("TLS broken", |faults| Box::new(faults.distrust())),
+    ("401", |faults| {
+        Box::new(faults.inject(Fault::Unauthorized, On::every()))
+    }),
+    ("503", |faults| {
+        Box::new(faults.inject(Fault::Unavailable, On::every()))
+    }),
+    ("lost after the first byte", |faults| {
+        Box::new(faults.inject(Fault::Reset, On::every()))
+    }),
+];
+
+/// Both roles behind one API server that is away in one way.
+struct Away {
+    way: &'static str,
+    faults: FaultProxy,
+    outage: Option<Box<dyn Any + Send>>,
+    metrics: Program,
+    webhook: Program,
+}
+
+impl Away {
+    async fn begin(cluster: &Cluster, way: &'static str, begin: Begin) -> Self {
+        let faults = cluster.faults().expect("a proxy");
+        let outage = begin(&faults);
+        let start = |words: &[&str]| {
+            let folder = Folder::certified(cluster.authority());
+            folder.start_at(&faults.kubeconfig(), words)
+        };
+        let metrics = start(&["metrics", "--metrics-auth=None"]);
+        let until_metrics = metrics.healthy().await;
+        let webhook = start(&["webhook"]);
+        let until_webhook = webhook.healthy().await;
+        println!("{way}: healthy after {until_metrics:?} (metrics), {until_webhook:?} (webhook)");
+        assert!(until_metrics <= HEALTHY, "{way}: {until_metrics:?}");
+        assert!(until_webhook <= HEALTHY, "{way}: {until_webhook:?}");
+        Self {
+            way,
+            faults,
+            outage: Some(outage),
+            metrics,
+            webhook,
+        }
+    }
+
+    /// Both live, are ready, and do what they can without an API server.
+    async fn serves(&mut self, tls: &Tls) {
+        let way = self.way;
+        for program in [&mut self.metrics, &mut self.webhook] {
+            assert!(program.runs(), "{way}: ended");
+            for path in ["/healthz", "/readyz"] {
+                let said = program.health(path).map(|(status, _)| status);
+                assert_eq!(said, Some(200), "{way}: {path}");
+            }
+        }
+        let page = tls.get(self.metrics.address(), "/metrics", "").await;
+        assert_eq!(page.status, 200, "{way}");
+        assert_eq!(value(&page.body, SYNCED).as_deref(), Some("0"), "{way}");
+        assert_eq!(
+            value(&page.body, AVAILABLE),
+            None,
+            "{way}: a nought would be a lie"
+        );
+        let path = "/nodenetworkconfigurationpolicies-timestamp-mutate";
+        let said = tls.post(self.webhook.address(), path, QUESTION).await;
+        assert!(said.body.contains("\"patch\""), "{way}: {}", said.body);
+    }
+
+    /// Ends the outage; how long it then takes to be in sync.
+    async fn back(&mut self, tls: &Tls) -> Duration {
+        self.outage = None;
+        let back = Instant::now();
+        until("in sync", SOON, async || {
+            let page = tls.get(self.metrics.address(), "/metrics", "").await.body;
+            match value(&page, AVAILABLE).as_deref() {
+                Some("1") => Ok(()),
+                _ => Err(page),
+            }
+        })
+        .await
+        .expect("in sync");
+        back.elapsed()
+    }
+}
+
+/// One policy that is available.
+async fn one_policy(cluster: &Cluster) {
+    cluster.install_crds().await.expect("types");
+    let policies = Api::<NodeNetworkConfigurationPolicy>::all(cluster.client());
+    let policy = serde_json::from_value(json!({"apiVersion": "nmstate.io/v1",
+        "kind": "NodeNetworkConfigurationPolicy", "metadata": {"name": "one"}, "spec": {}}));
+    let policy = policy.expect("a policy");
+    let made = policies.create(&PostParams::default(), &policy).await;
+    made.expect("a policy");
+    let status = json!({"status": {"conditions": [{"type": "Available", "status": "True"}]}});
+    let how = PatchParams::default();
+    let status = Patch::Merge(status);
+    let written = policies.patch_status("one", &how, &status).await;
+    written.expect("a status");
+}
+
+#[tokio::test]
+async fn without_an_api_server_both_roles_are_healthy_at_once_stay_up_and_catch_up() {
+    let cluster = Cluster::shared().await;
+    one_policy(cluster).await;
+    let tls = Tls::of(cluster.authority());
+    let began = Instant::now();
+    let mut all = Vec::new();
+    for (way, begin) in WAYS {
+        all.push(Away::begin(cluster, way, begin).await);
+    }
+    for away in &mut all {
+        away.serves(&tls).await;
+    }
+    // The outage itself: there is no event to wait for, only that nothing ends.
+    tokio::time::sleep(outage().saturating_sub(began.elapsed())).await;
+    for away in &mut all {
+        away.serves(&tls).await;
+        let (metrics, webhook) = (away.metrics.resident(), away.webhook.resident());
+        let took = away.back(&tls).await;
+        let way = away.way;
+        println!("{way}: in sync after {took:?}; {metrics} KiB (metrics), {webhook} KiB (webhook)");
+        assert!(took <= IN_SYNC, "{way}: {took:?}");
+    }
+    later_outage(&mut all[0], &tls).await;
+}
+
+/// An outage after all was in sync: what was known is served, its age grows, and is none again
+/// soon after the server's return.
+async fn later_outage(away: &mut Away, tls: &Tls) {
+    let age = async || {
+        let page = tls.get(away.metrics.address(), "/metrics", "").await.body;
+        assert_eq!(value(&page, AVAILABLE).as_deref(), Some("1"), "still known");
+        let age = value(&page, AGE).expect("an age");
+        age.parse::<f64>().expect("a number")
+    };
+    let outage = away.faults.black_hole();
+    until("an age", SOON, async || match age().await {
+        12.0.. => Ok(()),
+        age => Err(age.to_string()),
+    })
+    .await
+    .expect("an age past every sign of life");
+    outage.clear();
+    let back = Instant::now();
+    until("no age", SOON, async || match age().await {
+        ..5.0 => Ok(()),
+        age => Err(age.to_string()),
+    })
+    .await
+    .expect("no age");
+    let took = back.elapsed();
+    println!("a later outage: in sync after {took:?}");
+    assert!(took <= IN_SYNC, "{took:?}");
+}
