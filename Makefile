@@ -51,7 +51,7 @@ status: ## Say what is up
 test: ## Run everything a change must pass
 	$(TESTBED) prepare
 	@# Those of the images, so that no test waits for a compiler.
-	$(CARGO) build --locked --bins --package keelson-operator --package keelson-proxy --package keelson-sidecar
+	$(CARGO) build --locked --bins --package keelson-operator --package keelson-proxy --package keelson-sidecar --package keelson-host
 	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked
 	$(TESTBED) sweep
 
@@ -74,6 +74,7 @@ soak: ## Repeat the tests that start, kill and break things, with new random cas
 	$(CARGO) test --locked --package keelson-proxy --test storms --test switching -- --ignored --nocapture --test-threads=1
 	KEELSON_SOAK_KILLS=200 $(CARGO) test --locked --package keelson-sidecar --test outside killed
 	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-operator --test cuts -- --nocapture
+	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-host --test away -- --nocapture
 	@for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
 		KEELSON_SOAK=1 $(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy --package keelson-sidecar || exit 1; \

@@ -9,6 +9,7 @@ mod common;
 
 use common::client::Tls;
 use common::program::{Folder, Program, SOON, value};
+use common::rights;
 use keelson_api::NodeNetworkConfigurationPolicy;
 use keelson_testbed::faults::{Fault, FaultProxy, On};
 use keelson_testbed::{Cluster, until};
@@ -195,4 +196,38 @@ async fn later_outage(away: &mut Away, tls: &Tls) {
     let took = back.elapsed();
     println!("a later outage: in sync after {took:?}");
     assert!(took <= IN_SYNC, "{took:?}");
+}
+
+/// In a soak the outage is longer than a yes is remembered for, so this one has outlived its time.
+#[tokio::test]
+async fn in_an_outage_a_known_reader_is_let_in_throughout_and_others_are_not() {
+    let cluster = Cluster::shared().await;
+    let namespace = cluster.namespace("reader").await.name().to_owned();
+    let faults = cluster.faults().expect("a proxy");
+    let folder = Folder::certified(cluster.authority());
+    let metrics = folder.start_at(&faults.kubeconfig(), &["metrics"]);
+    metrics.healthy().await;
+    let tls = Tls::of(cluster.authority());
+    let known = rights::token(cluster, &namespace, "known", true).await;
+    let other = rights::token(cluster, &namespace, "other", true).await;
+    let read = async |token: &str| {
+        let began = Instant::now();
+        let said = tls.get(metrics.address(), "/metrics", token).await;
+        // A scraper that waits longer than ten seconds has given up.
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            began.elapsed()
+        );
+        said.status.as_u16()
+    };
+    assert_eq!(read(&known).await, 200);
+    let _away = faults.black_hole();
+    let began = Instant::now();
+    while began.elapsed() < outage() {
+        assert_eq!(read(&known).await, 200, "after {:?}", began.elapsed());
+        assert_eq!(read(&other).await, 503, "after {:?}", began.elapsed());
+        // As a scraper does.
+        tokio::time::sleep(Duration::from_secs(3)).await;
+    }
 }

@@ -60,7 +60,7 @@ pub fn products(profile: Profile, folder: &Path) -> Result<Vec<Image>, Error> {
         let program = stripped(&built[&product], folder)?;
         let mut image = of_program(name(product), product.name(), program)?;
         match product {
-            Product::Operator => {}
+            Product::Operator | Product::Host => {}
             Product::Proxy => image.content.extend([authorities()]),
             Product::Sidecar => {
                 // The name a pod calls it by is the one of the program it follows.

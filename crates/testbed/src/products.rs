@@ -24,11 +24,13 @@ pub enum Product {
     Proxy,
     /// Beside every node.
     Sidecar,
+    /// The webhook and the metrics of nmstate.io.
+    Host,
 }
 
 impl Product {
     /// Every one.
-    pub const ALL: [Self; 3] = [Self::Operator, Self::Proxy, Self::Sidecar];
+    pub const ALL: [Self; 4] = [Self::Operator, Self::Proxy, Self::Sidecar, Self::Host];
 
     /// Its name: of the program, of its package and of its image.
     pub const fn name(self) -> &'static str {
@@ -36,6 +38,7 @@ impl Product {
             Self::Operator => "keelson-operator",
             Self::Proxy => "keelson-proxy",
             Self::Sidecar => "keelson-sidecar",
+            Self::Host => "keelson-host",
         }
     }
 }

@@ -23,6 +23,9 @@ const ONE_STEP: Duration = Duration::from_secs(3);
 /// what is known is never said to be older than this while all is well.
 const TURN: u32 = 10;
 
+/// After how long without a word the files that say where the server is and who we are are read anew.
+const SILENCE: Duration = Duration::from_secs(15);
+
 const PATIENCE: Patience = Patience {
     opening: ONE_STEP,
     page: ONE_STEP,
@@ -61,31 +64,51 @@ impl std::fmt::Debug for Sources {
 impl Sources {
     /// Follows the API server for ever.
     pub async fn follow(self, kubeconfig: Option<PathBuf>) {
-        let client = client(kubeconfig.as_deref()).await;
-        let how = watcher::Config::default().timeout(TURN);
+        loop {
+            let client = client(kubeconfig.as_deref()).await;
+            tokio::select! {
+                () = self.watch(client) => {}
+                () = self.silence() => tracing::debug!("nothing is heard: who we are is read anew"),
+            }
+        }
+    }
+
+    async fn watch(&self, client: Client) {
+        let how = || watcher::Config::default().timeout(TURN);
         let policies: Api<PassingPolicy> = Api::all(client.clone());
         let enactments: Api<PassingEnactment> = Api::all(client.clone());
         let states: Api<PassingState> = Api::all(client);
+        let Self {
+            policies: policy,
+            enactments: enactment,
+            states: state,
+        } = self.clone();
         tokio::join!(
-            self.policies.follow(
-                policies,
-                how.clone(),
-                |passing| Some(seen::policy(&passing)),
-                |_, _, _| {},
-            ),
-            self.enactments.follow(
+            policy.follow(policies, how(), |it| Some(seen::policy(&it)), |_, _, _| {}),
+            enactment.follow(
                 enactments,
-                how.clone(),
-                |passing| Some(seen::enactment(passing)),
-                |_, _, _| {},
+                how(),
+                |it| Some(seen::enactment(it)),
+                |_, _, _| {}
             ),
-            self.states.follow(
-                states,
-                how,
-                |passing| Some(seen::state(passing)),
-                |_, _, _| {},
-            ),
+            state.follow(states, how(), |it| Some(seen::state(it)), |_, _, _| {}),
         );
+    }
+
+    /// Ends when nothing has been heard of any source for a while. The cluster may have a new
+    /// authority meanwhile, and a client knows the one it was made with.
+    async fn silence(&self) {
+        loop {
+            tokio::time::sleep(SILENCE).await;
+            let ages = [
+                self.policies.last_event(),
+                self.enactments.last_event(),
+                self.states.last_event(),
+            ];
+            if ages.iter().all(|age| *age > SILENCE) {
+                return;
+            }
+        }
     }
 }
 

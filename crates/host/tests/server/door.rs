@@ -2,17 +2,11 @@
 
 use crate::common::client::Tls;
 use crate::common::program::{Folder, Program, SOON};
+use crate::common::rights;
 use crate::world::cluster;
 use http::Request;
-use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use k8s_openapi::api::core::v1::ServiceAccount;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use keelson_testbed::faults::FaultProxy;
 use keelson_testbed::until;
-use kube::Api;
-use kube::api::PostParams;
-use serde_json::json;
 
 struct Stage {
     metrics: Program,
@@ -37,62 +31,8 @@ impl Stage {
         }
     }
 
-    /// A token of a new account, that may read metrics or may not.
     async fn token(&self, account: &str, may: bool) -> String {
-        let client = cluster().await.client();
-        let params = PostParams::default();
-        let accounts = Api::<ServiceAccount>::namespaced(client.clone(), &self.namespace);
-        let made = json!({"metadata": {"name": account}});
-        let made = serde_json::from_value(made).expect("an account");
-        accounts.create(&params, &made).await.expect("an account");
-        if may {
-            let role: ClusterRole = serde_json::from_value(json!({
-                "metadata": {"generateName": "reader-"},
-                "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
-            }))
-            .expect("a role");
-            let roles = Api::<ClusterRole>::all(client.clone());
-            let role = roles.create(&params, &role).await.expect("a role");
-            let binding: ClusterRoleBinding = serde_json::from_value(json!({
-                "metadata": {"generateName": "reader-"},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-                    "name": role.metadata.name},
-                "subjects": [{"kind": "ServiceAccount", "name": account,
-                    "namespace": self.namespace}],
-            }))
-            .expect("a binding");
-            let bindings = Api::<ClusterRoleBinding>::all(client.clone());
-            bindings.create(&params, &binding).await.expect("a binding");
-            self.known(account).await;
-        }
-        let spec = json!({"audiences": [], "expirationSeconds": 600});
-        let request: TokenRequest =
-            serde_json::from_value(json!({"metadata": {}, "spec": spec})).expect("a request");
-        let made = accounts.create_token_request(account, &params, &request);
-        let made = made.await.expect("a token");
-        made.status.expect("a status").token
-    }
-
-    /// Waits until the API server itself knows of an account's right.
-    async fn known(&self, account: &str) {
-        let user = format!("system:serviceaccount:{}:{account}", self.namespace);
-        let review: SubjectAccessReview = serde_json::from_value(json!({
-            "metadata": {},
-            "spec": {"user": user, "nonResourceAttributes": {"path": "/metrics", "verb": "get"}},
-        }))
-        .expect("a review");
-        let reviews = Api::<SubjectAccessReview>::all(cluster().await.client());
-        let params = PostParams::default();
-        until("a right", SOON, async || {
-            let said = reviews.create(&params, &review).await;
-            let status = said.map_err(|it| it.to_string())?.status;
-            match status {
-                Some(status) if status.allowed => Ok(()),
-                status => Err(format!("{status:?}")),
-            }
-        })
-        .await
-        .expect("a right");
+        rights::token(cluster().await, &self.namespace, account, may).await
     }
 
     async fn read(&self, token: &str) -> u16 {
