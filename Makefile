@@ -74,7 +74,9 @@ soak: ## Repeat the tests that start, kill and break things, with new random cas
 	$(CARGO) test --locked --package keelson-proxy --test storms --test switching -- --ignored --nocapture --test-threads=1
 	KEELSON_SOAK_KILLS=200 $(CARGO) test --locked --package keelson-sidecar --test outside killed
 	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-operator --test cuts -- --nocapture
-	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-host --test away -- --nocapture
+	$(CARGO) build --locked --release --package keelson-host
+	KEELSON_SOAK=1 KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
+		$(CARGO) test --locked --package keelson-host --test away --test server -- --nocapture --test-threads=1
 	@for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
 		KEELSON_SOAK=1 $(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy --package keelson-sidecar || exit 1; \

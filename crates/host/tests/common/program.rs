@@ -4,6 +4,7 @@ use keelson_testbed::{Authority, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,6 +16,12 @@ use std::time::{Duration, Instant};
 /// Nothing a process does by itself takes longer, however busy the machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
+/// The program as it ships, where one is given to be measured: one built for tests is several times
+/// its size.
+pub(crate) fn shipped() -> Option<OsString> {
+    std::env::var_os("KEELSON_HOST_PROGRAM")
+}
+
 /// A folder with a certificate, before a program is started in it.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
@@ -25,7 +32,7 @@ impl Folder {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("keelson-host-{}-{count}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(folder.join("certs")).expect("a folder");
+        std::fs::create_dir_all(&folder).expect("a folder");
         Self(folder)
     }
 
@@ -44,8 +51,15 @@ impl Folder {
     /// The same, good for this name too.
     pub(crate) fn certify_as(&self, authority: &Authority, name: &str) {
         let pair = authority.server(&["localhost", name]).expect("a pair");
-        self.write("certs/tls.key", &pair.key);
-        self.write("certs/tls.crt", &pair.certificate);
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let fresh = format!("pair-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        std::fs::create_dir(self.path(&fresh)).expect("a folder");
+        self.write(&format!("{fresh}/tls.key"), &pair.key);
+        self.write(&format!("{fresh}/tls.crt"), &pair.certificate);
+        // Swapped as one, as a kubelet does.
+        let link = self.path("next-link");
+        std::os::unix::fs::symlink(&fresh, &link).expect("a link");
+        std::fs::rename(link, self.path("certs")).expect("a link");
     }
 
     /// Writes a file as a whole.
@@ -66,7 +80,8 @@ impl Folder {
 
     /// The command that starts the program here; files are read every second.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_keelson-host"));
+        let ours = env!("CARGO_BIN_EXE_keelson-host").into();
+        let mut command = Command::new(shipped().unwrap_or(ours));
         command
             .env_clear()
             .arg("--cert-dir")
