@@ -18,6 +18,8 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 use std::any::Any;
 use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 /// Healthy within this.
 const HEALTHY: Duration = Duration::from_secs(1);
@@ -117,6 +119,16 @@ impl Away {
         assert!(said.body.contains("\"patch\""), "{way}: {}", said.body);
     }
 
+    /// That the server is looked for about once a second, however long it has been away.
+    fn keeps_asking(&self, since: Duration) {
+        let asked = self.faults.calls();
+        let asked = asked
+            .iter()
+            .filter(|call| call.resource.ends_with("policies"));
+        let (asked, seconds) = (asked.count() as u64, since.as_secs());
+        assert!(asked >= seconds / 2, "{asked} calls in {seconds} s");
+    }
+
     /// Ends the outage; how long it then takes to be in sync.
     async fn back(&mut self, tls: &Tls) -> Duration {
         self.outage = None;
@@ -167,6 +179,9 @@ async fn without_an_api_server_both_roles_are_healthy_at_once_stay_up_and_catch_
     tokio::time::sleep(outage().saturating_sub(began.elapsed())).await;
     for away in &mut all {
         away.serves(&tls).await;
+        if away.way == "503" {
+            away.keeps_asking(began.elapsed());
+        }
         let (metrics, webhook) = (away.metrics.resident(), away.webhook.resident());
         let took = away.back(&tls).await;
         let way = away.way;
@@ -237,4 +252,53 @@ async fn in_an_outage_a_known_reader_is_let_in_throughout_and_others_are_not() {
         // As a scraper does.
         tokio::time::sleep(Duration::from_secs(3)).await;
     }
+}
+
+/// A network that drops packets resets nothing when it comes back: who waits in it waits on, and only
+/// who gives up and dials anew is served.
+#[tokio::test]
+async fn what_fell_into_a_black_hole_is_given_up_and_asked_anew() {
+    let cluster = Cluster::shared().await;
+    cluster.install_crds().await.expect("types");
+    let hole = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let kubeconfig = cluster.kubeconfig();
+    let server = kubeconfig.split("https://").nth(1).expect("a server");
+    let server = server.split('"').next().expect("an address");
+    let through = hole.local_addr().expect("an address").to_string();
+    let kubeconfig = kubeconfig.replace(server, &through);
+    let (open, mut opened) = watch::channel(false);
+    let server = server.to_owned();
+    tokio::spawn(async move {
+        let mut swallowed = Vec::new();
+        while let Ok((mut outside, _)) = hole.accept().await {
+            if !*opened.borrow_and_update() {
+                swallowed.push(outside);
+                continue;
+            }
+            let inside = TcpStream::connect(&server).await;
+            let mut inside = inside.expect("the API server");
+            tokio::spawn(async move {
+                let _ = tokio::io::copy_bidirectional(&mut outside, &mut inside).await;
+            });
+        }
+    });
+    let folder = Folder::certified(cluster.authority());
+    let metrics = folder.start_at(&kubeconfig, &["metrics", "--metrics-auth=None"]);
+    metrics.healthy().await;
+    let tls = Tls::of(cluster.authority());
+    tokio::time::sleep(outage() / 3).await;
+    open.send_replace(true);
+    let back = Instant::now();
+    until("in sync", SOON, async || {
+        let page = tls.get(metrics.address(), "/metrics", "").await.body;
+        match value(&page, SYNCED).as_deref() {
+            Some("1") => Ok(()),
+            _ => Err(page),
+        }
+    })
+    .await
+    .expect("in sync");
+    let took = back.elapsed();
+    println!("a black hole that keeps what fell in: in sync after {took:?}");
+    assert!(took <= IN_SYNC, "{took:?}");
 }
