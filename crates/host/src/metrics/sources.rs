@@ -17,7 +17,7 @@ use std::time::Duration;
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// How long one step may take before it is given up and begun again.
-const ONE_STEP: Duration = Duration::from_secs(3);
+const ONE_STEP: Duration = Duration::from_millis(2500);
 
 /// After how many seconds the server ends a watch. A bookmark before its end is a sign of life, so
 /// what is known is never said to be older than this while all is well.
