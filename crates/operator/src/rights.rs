@@ -8,6 +8,7 @@
 use crate::platform::Account;
 
 mod binding;
+pub mod host;
 mod table;
 
 pub use binding::proxy_binding;

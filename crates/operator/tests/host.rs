@@ -4,6 +4,8 @@
 #[path = "host/stage.rs"]
 mod stage;
 
+#[path = "host/account.rs"]
+mod account;
 #[path = "host/certificates.rs"]
 mod certificates;
 #[path = "host/installed.rs"]

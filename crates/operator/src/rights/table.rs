@@ -5,16 +5,16 @@ use keelson_api::names::{Lease, SEI_GROUP, SIDECAR_ACCESS_RESOURCE};
 use super::{RESERVED_GROUP, Reach, Right, Role};
 
 const GET: &[&str] = &["get"];
-const CREATE: &[&str] = &["create"];
+pub(super) const CREATE: &[&str] = &["create"];
 const WRITE: &[&str] = &["write"];
 /// What is applied, and goes with its owner.
 const APPLY: &[&str] = &["get", "list", "watch", "create", "patch"];
 /// What is applied, and taken away again while its owner stays.
-const APPLY_AND_DELETE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
+pub(super) const APPLY_AND_DELETE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
 const CERT_MANAGER: &str = "cert-manager.io";
 
-const fn right(
+pub(super) const fn right(
     group: &'static str,
     resource: &'static str,
     verbs: &'static [&'static str],
@@ -29,7 +29,7 @@ const fn right(
     }
 }
 
-const fn named(
+pub(super) const fn named(
     group: &'static str,
     resource: &'static str,
     verbs: &'static [&'static str],

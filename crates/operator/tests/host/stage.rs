@@ -165,6 +165,16 @@ impl Stage {
     pub(crate) async fn operator(&self) -> Operator {
         let faults = self.cluster.faults().expect("a proxy");
         let client = faults.client();
+        self.operator_with(faults, client).await
+    }
+
+    /// The same as somebody else.
+    pub(crate) async fn operator_as(&self, client: Client) -> Operator {
+        let faults = self.cluster.faults().expect("a proxy");
+        self.operator_with(faults, client).await
+    }
+
+    async fn operator_with(&self, faults: FaultProxy, client: Client) -> Operator {
         let settings = Settings {
             image: "registry.example/keelson-host:test".to_owned(),
             namespace: self.namespace.clone(),
