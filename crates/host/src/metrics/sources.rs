@@ -12,6 +12,9 @@ use kube::{Api, Client, Config};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Objects in a page of a list. A page is held whole, and the state of one host is large.
+const PAGE: u32 = 25;
+
 /// How long to wait after a failure. With a call that began just before the server came back, that
 /// is what stands between its return and us.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -74,7 +77,7 @@ impl Sources {
     }
 
     async fn watch(&self, client: Client) {
-        let how = || watcher::Config::default().timeout(TURN);
+        let how = || watcher::Config::default().timeout(TURN).page_size(PAGE);
         let policies: Api<PassingPolicy> = Api::all(client.clone());
         let enactments: Api<PassingEnactment> = Api::all(client.clone());
         let states: Api<PassingState> = Api::all(client);
