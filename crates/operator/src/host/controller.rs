@@ -23,6 +23,10 @@ use super::world::{World, everything};
 /// How often everything is looked at where nothing happens.
 const SETTLED: Duration = Duration::from_secs(60);
 
+/// The least time between two looks that nothing else asked for: one that comes to nothing, because
+/// somebody undoes what it does, must not be one of a thousand a second.
+const LEAST: Duration = Duration::from_millis(500);
+
 /// The controller of NMStates.
 pub struct Controller {
     /// What it was told.
@@ -117,7 +121,7 @@ impl Controller {
         match Pass::new(self, Timestamp::now()).run().await {
             Ok(after) => {
                 *lock(&self.trouble) = 0;
-                Some(after.unwrap_or(SETTLED).min(SETTLED))
+                Some(after.unwrap_or(SETTLED).clamp(LEAST, SETTLED))
             }
             Err(error) => {
                 let mut times = lock(&self.trouble);
