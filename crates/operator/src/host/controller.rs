@@ -1,6 +1,6 @@
 //! The controller of NMStates: one look at everything, again and again.
 //!
-//! A look is observe, decide, apply, report, and is written in [`pass`](super::pass). There is one
+//! A look is observe, decide, apply, report, and is written in `pass`. There is one
 //! NMState that counts, so there is one thing to look at, and one look at a time.
 
 use std::collections::HashMap;

@@ -65,13 +65,7 @@ impl<'a> Pass<'a> {
                 report::write(self.controller, other, said).await?;
             }
         }
-        if let Some((original, ())) = world
-            .originals
-            .all()
-            .into_iter()
-            .map(|(key, _)| (key, ()))
-            .next()
-        {
+        if let Some((original, _)) = world.originals.all().into_iter().next() {
             let said = status::foreign(Some(&original), report::before(counts), self.now);
             report::write(self.controller, counts, said).await?;
             return Ok(None);
