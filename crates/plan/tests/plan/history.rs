@@ -124,6 +124,8 @@ pub(crate) struct Operator {
     pub(crate) world: World,
     pub(crate) plan: Option<Plan>,
     pub(crate) memory: Memory,
+    /// Plans that failed since one succeeded, counted without the help of memory.
+    failed: usize,
     pub(crate) now: Timestamp,
     /// Plans begun, in order.
     pub(crate) begun: Vec<Plan>,
@@ -146,6 +148,7 @@ impl Operator {
             world: World::default(),
             plan: None,
             memory: Memory::default(),
+            failed: 0,
             now: Timestamp::UNIX_EPOCH + SignedDuration::from_hours(24),
             begun: Vec::new(),
             wrong: Vec::new(),
@@ -234,6 +237,11 @@ impl Operator {
                 if fate != Fate::Lost {
                     self.plan = (verdict == Verdict::Active).then_some(plan);
                     self.memory = memory;
+                    match verdict {
+                        Verdict::Active => {}
+                        Verdict::Complete => self.failed = 0,
+                        Verdict::Failed => self.failed += 1,
+                    }
                 }
             }
             Next::Cancel { step, attempt } => {
@@ -283,13 +291,17 @@ impl Operator {
         }
     }
 
-    /// A plan for a target that failed begins no sooner than the failures so far allow.
+    /// A failure is remembered until a plan succeeds, and a plan for a target that failed begins no
+    /// sooner than the failures so far allow.
     fn check_pause(&mut self) {
+        let nth = self.failed;
         let Some(failure) = &self.memory.failure else {
+            if nth > 0 {
+                self.wrong.push(format!("failure {nth} was forgotten"));
+            }
             return;
         };
         let seconds = [10, 20, 40, 80, 160, 320, 600];
-        let nth = usize::try_from(self.memory.failures).unwrap_or(usize::MAX);
         let pause = seconds[nth.clamp(1, seconds.len()) - 1];
         if failure.target == self.want && self.now < failure.at + SignedDuration::from_secs(pause) {
             self.wrong
