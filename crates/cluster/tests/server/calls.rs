@@ -165,10 +165,15 @@ async fn an_apply_is_ours_and_forced_and_a_bad_one_is_a_sentence() {
     let error = calls.apply(&elsewhere).await.expect_err("no namespace");
     assert!(error.is_absent(), "{error}");
     assert!(error.to_string().contains("no-such-namespace"), "{error}");
-    let nowhere: Value = json!({ "metadata": { "name": "a" } });
-    let error = calls.apply_as(&resource, &nowhere).await;
-    let said = error.expect_err("no namespace").to_string();
-    assert_eq!(said, "applying a Service: metadata.namespace is missing");
+    let mut nowhere = config_map(namespace, "a", "1");
+    nowhere.metadata.namespace = None;
+    let error = calls.apply(&nowhere).await.expect_err("no namespace");
+    let said = error.to_string();
+    assert_eq!(said, "applying a ConfigMap: metadata.namespace is missing");
+    let nameless: Value = json!({ "metadata": { "namespace": namespace } });
+    let error = calls.apply_as(&resource, &nameless).await;
+    let said = error.expect_err("no name").to_string();
+    assert_eq!(said, "applying a Service: metadata.name is missing");
 }
 
 #[tokio::test]
