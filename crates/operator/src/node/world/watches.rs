@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, 
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use keelson_api::SeiNode;
 use keelson_api::names::Label;
-use keelson_cluster::{Key, Mirror, Queue};
+use keelson_cluster::{Key, Lean, Mirror, Queue};
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::PartialObjectMeta;
 use kube::runtime::watcher;
@@ -77,9 +77,9 @@ impl World {
                         wake(&queue, &key.namespace, &$node(seen));
                     }
                 };
-                let api: Api<$kind> = client.api();
+                let api: Api<Lean<$kind>> = client.api();
                 let mirror = self.$mirror.clone();
-                watches.spawn(mirror.follow(api, labelled(), |it| Some($read(&it)), wake));
+                watches.spawn(mirror.follow(api, labelled(), |it| Some($read(&it.0)), wake));
             }};
         }
         owned!(sets, StatefulSet, Set::read, |it: &Set| it
@@ -125,9 +125,9 @@ impl World {
         let config = labelled();
         let (uses, queue) = (self.uses.clone(), self.queue.clone());
         watches.spawn(self.pods.clone().follow(
-            client.api::<Pod>(),
+            client.api::<Lean<Pod>>(),
             config,
-            |pod| Some(SeenPod::read(&pod)),
+            |pod| Some(SeenPod::read(&pod.0)),
             move |key, before: Option<&SeenPod>, after: Option<&SeenPod>| {
                 if let Some(seen) = after.or(before) {
                     wake(&queue, &key.namespace, &seen.identity.node);
@@ -162,12 +162,9 @@ impl World {
     fn watch_nodes(&self, client: &Watched, watches: &mut JoinSet<()>) {
         let world = self.clone();
         watches.spawn(self.nodes.clone().follow(
-            client.api::<SeiNode>(),
+            client.api::<Lean<SeiNode>>(),
             every(),
-            |mut node: SeiNode| {
-                node.metadata.managed_fields = None;
-                Some(node)
-            },
+            |node| Some(node.0),
             move |key, before, after| world.node_changed(key, before, after),
         ));
     }
@@ -186,9 +183,9 @@ impl World {
         ));
         let (uses, queue) = (self.uses.clone(), self.queue.clone());
         watches.spawn(self.claims.clone().follow(
-            client.api::<PersistentVolumeClaim>(),
+            client.api::<Lean<PersistentVolumeClaim>>(),
             every(),
-            |claim| Some(Claim::read(&claim)),
+            |claim| Some(Claim::read(&claim.0)),
             move |key, before: Option<&Claim>, after: Option<&Claim>| {
                 let uses = uses.lock().unwrap_or_else(PoisonError::into_inner);
                 for node in uses.claims.get(key).into_iter().flatten() {
