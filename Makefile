@@ -35,7 +35,12 @@ endif
 help: ## Show these lines
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Built in sight the first time, which takes minutes; afterwards whatever changed is built in silence.
+target/debug/keelson-testbed:
+	$(CARGO) build --locked --package keelson-testbed
+
 .PHONY: up
+up: | target/debug/keelson-testbed
 up: ## Start a real one-machine Kubernetes with Keelson and a chain in it (KUBECONFIG=…: into that cluster)
 	@$(TESTBED) up $(ELSEWHERE)
 
