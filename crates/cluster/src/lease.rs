@@ -144,11 +144,19 @@ pub async fn lead<T>(
         election: Election::new(lease.identity.clone()),
         lease,
         standing: standing.clone(),
+        wrote: false,
     };
     tokio::pin!(stop);
-    let renewed = tokio::select! {
-        () = &mut stop => return Ok(Led::Stopped),
-        acquired = candidate.acquire() => acquired?,
+    let acquired = tokio::select! {
+        () = &mut stop => None,
+        acquired = candidate.acquire() => Some(acquired?),
+    };
+    let Some(renewed) = acquired else {
+        // What was under way may have made it ours.
+        if candidate.wrote {
+            candidate.release().await;
+        }
+        return Ok(Led::Stopped);
     };
     // Dropped before the lease is let go.
     let mut work = Box::pin(work);
@@ -172,6 +180,8 @@ struct Candidate {
     lease: Lease,
     election: Election,
     standing: Standing,
+    /// Whether the lease was asked for, whatever came of it.
+    wrote: bool,
 }
 
 impl Candidate {
@@ -244,10 +254,12 @@ impl Candidate {
         let written = match step {
             Step::Wait => return Ok(false),
             Step::Create(spec) => {
+                self.wrote = true;
                 let new = record::lease(&self.lease.name, spec);
                 within(doing, DEADLINE, self.api.create(&how, &new)).await?
             }
             Step::Write(spec) => {
+                self.wrote = true;
                 let changed = record::with_spec(found, spec);
                 let call = self.api.replace(&self.lease.name, &how, &changed);
                 within(doing, DEADLINE, call).await?

@@ -4,6 +4,7 @@ use crate::stage::{Stage, holds, soon};
 use k8s_openapi::api::coordination::v1::Lease as Stored;
 use keelson_api::names;
 use keelson_cluster::{Error, Lease, Led, Standing, lead};
+use keelson_testbed::faults::{Fault, On, Pause, Verb};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{from_value, json};
@@ -123,6 +124,27 @@ async fn a_leader_that_stops_lets_go_and_the_next_need_not_wait() {
     assert!(took < Duration::from_secs(8), "{took:?}");
     assert!(work_ended <= Instant::now());
     second.task.abort();
+}
+
+#[tokio::test]
+async fn who_stops_before_it_hears_that_it_leads_lets_go_too() {
+    let stage = Stage::new("lease-unheard").await;
+    let unheard = Fault::SlowAnswer(Pause::UntilCleared);
+    let writes = On::verb(Verb::Create).resource("leases");
+    let held = stage.faults.inject(unheard, writes.next(1));
+    let mut first = contend(stage.client(), lease(&stage, "first"));
+    held.hit(1).await.expect("a lease that is asked for");
+    let leases = stored(&stage);
+    let until = Instant::now() + Duration::from_secs(10);
+    while leases.get_opt(NAME).await.expect("an answer").is_none() {
+        assert!(Instant::now() < until, "no lease");
+        sleep(Duration::from_millis(10)).await;
+    }
+    let _ = first.stop.take().expect("a way to stop").send(());
+    let ended = soon("the first to end", &mut first.task).await;
+    assert_eq!(ended.expect("no panic").expect("no error"), Led::Stopped);
+    let spec = leases.get(NAME).await.expect("the lease").spec;
+    assert_eq!(spec.expect("a spec").holder_identity.as_deref(), Some(""));
 }
 
 #[tokio::test]
