@@ -11,6 +11,7 @@ use keelson_proxy::serve::{Mode, Posture};
 use keelson_tls::Serving;
 use keelson_tls::reload::{
     Content, Decision, Demands, Loaded, Metrics, PairSource, Reading, Refusal, Sources, decide,
+    poll,
 };
 use keelson_tls::self_signed::{LIFE, SelfSigned};
 use prometheus_client::registry::Registry;
@@ -193,16 +194,7 @@ impl Files {
 
     /// Looks at this interval, for ever.
     pub async fn follow(self: Arc<Self>, every: Duration) {
-        let mut ticks = tokio::time::interval(every);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            let files = Arc::clone(&self);
-            let look = tokio::task::spawn_blocking(move || files.look(Timestamp::now()));
-            if let Err(error) = look.await {
-                tracing::error!(%error, "a look at the TLS files was cut short");
-            }
-        }
+        poll(every, move |now| self.look(now)).await;
     }
 
     /// What new connections get.

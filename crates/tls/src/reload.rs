@@ -100,16 +100,10 @@ impl Reloader {
 
     /// Looks at the files at this interval, for ever.
     pub async fn poll(self: Arc<Self>, every: Duration) {
-        let mut ticks = tokio::time::interval(every);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            ticks.tick().await;
-            let reloader = Arc::clone(&self);
-            let look = tokio::task::spawn_blocking(move || reloader.look(Timestamp::now()));
-            if let Err(error) = look.await {
-                tracing::error!(%error, "a look at the TLS files was cut short");
-            }
-        }
+        let look = move |now| {
+            self.look(now);
+        };
+        poll(every, look).await;
     }
 
     /// The state new connections get.
@@ -200,5 +194,20 @@ impl Refusal {
             cause = error.source();
         }
         text
+    }
+}
+
+/// Takes a look at files at this interval, for ever, and never on an async thread.
+pub async fn poll(every: Duration, look: impl Fn(Timestamp) + Send + Sync + 'static) {
+    let look = Arc::new(look);
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let look = Arc::clone(&look);
+        let looked = tokio::task::spawn_blocking(move || look(Timestamp::now()));
+        if let Err(error) = looked.await {
+            tracing::error!(%error, "a look at the TLS files was cut short");
+        }
     }
 }
