@@ -113,6 +113,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
         Verb::Kubectl { words } => return kubectl(name, &words),
         Verb::Prepare => {
             prepare(&Size::Pods(Pods::default()))?;
+            packages::provide(packages::HOSTS)?;
             for it in Peer::ALL {
                 peer(it)?;
             }

@@ -7,7 +7,7 @@
 //! Each lives behind walls of its own (see `enclosure`), so any number run side by side.
 
 use crate::components::{Components, NODE};
-use crate::enclosure::{ADDRESS, Enclosure};
+use crate::enclosure::{self, ADDRESS, Enclosure};
 use crate::error::{Doing, Error};
 use crate::faults::FaultProxy;
 use crate::forward::forward;
@@ -67,7 +67,7 @@ impl Cluster {
         let programs = prepare(&size)?;
         let first = pause()?;
         let state = State::create(&cache::clusters(), name)?;
-        let enclosure = Arc::new(Enclosure::raise(&first)?);
+        let enclosure = Arc::new(Enclosure::raise(&first, enclosure::for_a_cluster)?);
         let background = Background::start()?;
         let target = SocketAddr::from((address(), 6443));
         let forwarder = forward(Arc::downgrade(&enclosure), target);
@@ -285,7 +285,7 @@ impl Cluster {
         Kubectl::new(self.program(Program::Kubectl), &kubeconfig)
     }
 
-    pub(crate) fn enclosure(&self) -> &Enclosure {
+    pub(crate) fn enclosure(&self) -> &Arc<Enclosure> {
         &self.enclosure
     }
 

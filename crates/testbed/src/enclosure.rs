@@ -1,6 +1,7 @@
-//! The kernel's walls around one cluster: a network, process and mount namespace of its own.
+//! The kernel's walls around one cluster, or one host: a network, process and mount namespace of its
+//! own.
 //!
-//! Everything a cluster starts lives inside, so nothing has to be cleaned up by hand: when the
+//! Everything that is started there lives inside, so nothing has to be cleaned up by hand: when the
 //! first process of the namespace ends, the kernel ends every other one, takes down the mounts and
 //! drops the network with its rules. That first process ends with the thread that made it, hence
 //! with the test, however the test ends. Only cgroups and files outlive this; see `state`.
@@ -21,6 +22,9 @@ use std::thread::JoinHandle;
 
 /// The address of the cluster's only machine inside its network.
 pub(crate) const ADDRESS: &str = "10.77.0.1";
+
+/// The bridge that carries it.
+pub(crate) const BRIDGE: &str = "tb0";
 
 /// Kernel settings the kubelet writes for the whole machine. Inside, each is a plain file in
 /// front of the real one, so the machine's own never change.
@@ -45,15 +49,15 @@ pub(crate) struct Enclosure {
 
 impl Enclosure {
     /// Raises the walls. `first` is the program that becomes the first process inside; it must
-    /// reap orphans and do nothing else.
-    pub(crate) fn raise(first: &Path) -> Result<Self, Error> {
+    /// reap orphans and do nothing else. `furnish` makes of the inside what it is to be.
+    pub(crate) fn raise(first: &Path, furnish: fn() -> Result<(), Error>) -> Result<Self, Error> {
         let (jobs, queue) = mpsc::channel::<Job>();
         let (tell, told) = mpsc::sync_channel(1);
         let program = first.to_owned();
         let thread = std::thread::Builder::new()
             .name("enclosure".into())
             .spawn(move || {
-                let mut child = match enter(&program) {
+                let mut child = match enter(&program, furnish) {
                     Ok(child) => child,
                     Err(error) => return drop(tell.send(Err(error))),
                 };
@@ -116,7 +120,7 @@ impl Drop for Enclosure {
 }
 
 /// Moves the calling thread behind new walls and furnishes the inside.
-fn enter(first: &Path) -> Result<Child, Error> {
+fn enter(first: &Path, furnish: fn() -> Result<(), Error>) -> Result<Child, Error> {
     let walls = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
     unshare(walls).doing(|| "the kernel refused a network, mount and process namespace")?;
     remount("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
@@ -131,7 +135,7 @@ fn enter(first: &Path) -> Result<Child, Error> {
     let mut child = command
         .spawn()
         .doing(|| "the first process of the cluster's namespace could not be started")?;
-    if let Err(error) = furnish() {
+    if let Err(error) = show_processes().and_then(|()| furnish()) {
         let _ = child.kill();
         let _ = child.wait();
         return Err(error);
@@ -139,27 +143,43 @@ fn enter(first: &Path) -> Result<Child, Error> {
     Ok(child)
 }
 
-fn furnish() -> Result<(), Error> {
-    let mut proc = Command::new("mount");
-    proc.args(["-t", "proc", "proc", "/proc"]);
-    run(proc)?;
+/// `/proc` of those who live inside. A program mounts it: this thread is not one of them.
+fn show_processes() -> Result<(), Error> {
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "proc", "proc", "/proc"]);
+    run(mount).map(drop)
+}
+
+/// The inside of a cluster: a bridge with the address of its machine, and nothing of the machine's
+/// own that a kubelet would write to.
+pub(crate) fn for_a_cluster() -> Result<(), Error> {
     cover_run_and_var()?;
     mask_sysctls()?;
     // Volumes want to see mounts made later by the kubelet: sharing stays within these walls.
     remount("/", MsFlags::MS_REC | MsFlags::MS_SHARED)?;
-    for line in [
-        "link set lo up",
-        "link add tb0 type bridge",
-        "addr add 10.77.0.1/24 dev tb0",
-        "link set tb0 up",
-        "route add default dev tb0",
-    ] {
-        let mut ip = Command::new("ip");
-        ip.args(line.split(' '));
-        run(ip)?;
+    let default = format!("route add default dev {BRIDGE}");
+    for line in bridge().into_iter().chain([default]) {
+        ip(&line)?;
     }
     std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")
         .doing(|| "forwarding could not be turned on inside the cluster's network")
+}
+
+/// The words that make the bridge of a network.
+pub(crate) fn bridge() -> [String; 4] {
+    [
+        "link set lo up".to_owned(),
+        format!("link add {BRIDGE} type bridge"),
+        format!("addr add {ADDRESS}/24 dev {BRIDGE}"),
+        format!("link set {BRIDGE} up"),
+    ]
+}
+
+/// `ip` with these words, where the caller is.
+pub(crate) fn ip(words: &str) -> Result<(), Error> {
+    let mut ip = Command::new("ip");
+    ip.args(words.split(' '));
+    run(ip).map(drop)
 }
 
 /// `/run` is new and empty inside, and what is written below `/var` (by CNI, by the kubelet)
@@ -200,12 +220,12 @@ fn mask_sysctls() -> Result<(), Error> {
     Ok(())
 }
 
-fn mount_new(kind: &str, target: &str, data: Option<&str>) -> Result<(), Error> {
+pub(crate) fn mount_new(kind: &str, target: &str, data: Option<&str>) -> Result<(), Error> {
     mount(Some(kind), target, Some(kind), MsFlags::empty(), data)
         .doing(|| format!("{kind} could not be mounted on {target} inside"))
 }
 
-fn remount(target: &str, flags: MsFlags) -> Result<(), Error> {
+pub(crate) fn remount(target: &str, flags: MsFlags) -> Result<(), Error> {
     mount(None::<&str>, target, None::<&str>, flags, None::<&str>)
         .doing(|| format!("the sharing of mounts below {target} could not be changed"))
 }

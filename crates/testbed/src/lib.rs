@@ -2,8 +2,9 @@
 //!
 //! A test asks for [`Cluster::shared`] (one control plane for the whole test binary), takes a
 //! namespace of its own and a client, and works against the real API server. Tests of pods start a
-//! cluster of [`Size::Pods`]. [`faults`] puts a misbehaving proxy before the API server. Nothing
-//! is left behind, however the test ends.
+//! cluster of [`Size::Pods`]. [`faults`] puts a misbehaving proxy before the API server. Tests of
+//! host networking start a [`Host`] or several on a [`Network`]. Nothing is left behind, however the
+//! test ends.
 //!
 //! ```no_run
 //! # use keelson_testbed::Cluster;
@@ -26,6 +27,7 @@ mod enclosure;
 mod error;
 pub mod faults;
 mod forward;
+mod host;
 pub mod image;
 pub mod images;
 mod inside;
@@ -60,6 +62,7 @@ pub use cluster::{Cluster, Size};
 pub use containers::{Container, Running};
 pub use enclosure::MASKED_SYSCTLS;
 pub use error::Error;
+pub use host::{DEVICE, Host, Network};
 pub use install::{Installer, pods};
 pub use kubectl::Kubectl;
 pub use node::{NON_ROOT, Pods};

@@ -27,7 +27,7 @@ pub(crate) const CONTROL_PLANE: &[Need] = &[
     need("setpriv", "util-linux"),
 ];
 
-/// What a cluster that runs pods, and the hosts of the network tests, need besides.
+/// What a cluster that runs pods needs besides.
 pub(crate) const PODS: &[Need] = &[
     need("containerd", "containerd"),
     need("runc", "runc"),
@@ -35,7 +35,12 @@ pub(crate) const PODS: &[Need] = &[
     need("nft", "nftables"),
     need("conntrack", "conntrack"),
     need("/bin/busybox", "busybox-static"),
+];
+
+/// What the hosts of the network tests need besides.
+pub(crate) const HOSTS: &[Need] = &[
     need("NetworkManager", "network-manager"),
+    need("nmcli", "network-manager"),
     need("dbus-daemon", "dbus"),
 ];
 

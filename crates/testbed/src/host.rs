@@ -1,0 +1,319 @@
+//! Hosts for tests of host networking: each a network of its own with a real NetworkManager in it,
+//! plugged into a switch by one cable that a test can cut.
+//!
+//! A host is an enclosure like a cluster's, furnished differently: a sysfs of its own network, folders
+//! of NetworkManager's that are new and empty, and a system bus with the policy Debian ships, because
+//! one that allows everything hides what a program may not do. The switch is a bridge in another
+//! network: a cluster's, so that hosts reach the API server at the cluster's address, or one with
+//! nothing else in it. What runs on a host and what becomes of its network is for the test.
+
+use crate::cache;
+use crate::cluster::Cluster;
+use crate::enclosure::{ADDRESS, BRIDGE, Enclosure, bridge, ip, mount_new, remount};
+use crate::error::{Doing, Error};
+use crate::packages;
+use crate::process::{Launch, Process};
+use crate::programs::pause;
+use crate::state::State;
+use crate::wait::until;
+use nix::mount::{MsFlags, mount};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+/// The device of a host that its cable is plugged into.
+pub const DEVICE: &str = "eth0";
+
+/// The last part of the first host's address; the switch has the first of the network.
+const FIRST_HOST: u8 = 10;
+
+/// How long a host may take to be on the network.
+const CONNECTED: Duration = Duration::from_secs(20);
+
+/// Covered by empty folders, so that nothing of the machine's NetworkManager is seen or written.
+const COVERED: [&str; 4] = [
+    "/run",
+    "/etc/NetworkManager",
+    "/usr/lib/NetworkManager/conf.d",
+    "/var/lib/NetworkManager",
+];
+
+/// NetworkManager's settings: profiles are files, and none is made up for a device nobody asked for.
+const SETTINGS: &str = "[main]\nplugins=keyfile\nauth-polkit=false\ndns=none\nno-auto-default=*\n";
+
+/// A switch that hosts are plugged into, at [`Network::address`].
+#[derive(Clone, Debug)]
+pub struct Network {
+    enclosure: Arc<Enclosure>,
+}
+
+impl Network {
+    /// A network with nothing in it but its switch.
+    pub fn bare() -> Result<Self, Error> {
+        packages::require_root()?;
+        packages::provide(packages::CONTROL_PLANE)?;
+        let enclosure = Arc::new(Enclosure::raise(&pause()?, for_a_switch)?);
+        Ok(Self { enclosure })
+    }
+
+    /// The network of a cluster: its API server is at this address, port 6443.
+    pub fn of_cluster(cluster: &Cluster) -> Self {
+        Self {
+            enclosure: Arc::clone(cluster.enclosure()),
+        }
+    }
+
+    /// Where the switch itself is: the hosts' gateway.
+    pub fn address(&self) -> Ipv4Addr {
+        ADDRESS.parse().expect("a constant address")
+    }
+
+    /// A listener at the switch, which hosts reach over their cables.
+    pub fn listen(&self) -> Result<TcpListener, Error> {
+        let address = self.address();
+        self.enclosure
+            .run(move || TcpListener::bind((address, 0)))
+            .doing(|| "no port could be had at the switch")
+    }
+
+    fn ip(&self, words: String) -> Result<(), Error> {
+        self.enclosure.run(move || ip(&words))
+    }
+}
+
+/// A host; dropping it removes every trace.
+#[derive(Debug)]
+pub struct Host {
+    // Declared in the order of dropping: programs, then walls, then files.
+    network_manager: Process,
+    bus: Process,
+    enclosure: Arc<Enclosure>,
+    state: State,
+    network: Network,
+    port: String,
+    address: Ipv4Addr,
+}
+
+impl Host {
+    /// Starts a host with a cable to this network and waits until NetworkManager has brought up its
+    /// profile: a fixed address, and the switch as the gateway.
+    pub async fn start(network: &Network) -> Result<Self, Error> {
+        packages::provide(packages::HOSTS)?;
+        // One count for all networks of a process: a network may be had twice from one cluster.
+        static COUNT: AtomicU8 = AtomicU8::new(FIRST_HOST);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let [a, b, c, _] = network.address().octets();
+        let address = Ipv4Addr::new(a, b, c, number);
+        let name = format!("test-{}-host-{number}", std::process::id());
+        let state = State::create(&cache::clusters(), &name)?;
+        let enclosure = Arc::new(Enclosure::raise(&pause()?, for_a_host)?);
+        let port = format!("host{number}");
+        plug(network, &port, &enclosure)?;
+        let profile = profile(address, network.address());
+        let written = enclosure.run(move || write_profile(&profile));
+        written.doing(|| format!("the profile of {address} could not be written"))?;
+        let process = |launch| Process::new(launch, state.folder(), Arc::clone(&enclosure));
+        let host = Self {
+            bus: process(dbus_daemon()),
+            network_manager: process(network_manager()),
+            enclosure: Arc::clone(&enclosure),
+            network: network.clone(),
+            port,
+            address,
+            state,
+        };
+        host.bus.start()?;
+        until("the host's bus", CONNECTED, async || {
+            let socket = host.inside(|| UnixStream::connect("/run/dbus/system_bus_socket"));
+            socket.map(drop).map_err(|error| error.to_string())
+        })
+        .await?;
+        host.network_manager.start()?;
+        host.connected(DEVICE).await?;
+        Ok(host)
+    }
+
+    /// Waits until NetworkManager says that a device is connected.
+    pub async fn connected(&self, device: &str) -> Result<(), Error> {
+        let asked = format!("nmcli --terse --fields GENERAL.STATE device show {device}");
+        let what = format!("{device} of {}", self.address);
+        until(&what, CONNECTED, async || {
+            let said = self.run(&asked).map_err(|error| error.to_string())?;
+            match said.contains("100 (connected)") {
+                true => Ok(()),
+                false => Err(said),
+            }
+        })
+        .await
+    }
+
+    /// Its address on the network when it was started.
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// A folder of the host's own that outlives its processes.
+    pub fn folder(&self) -> &Path {
+        self.state.folder()
+    }
+
+    /// Its system bus, to kill and start again.
+    pub fn bus(&self) -> &Process {
+        &self.bus
+    }
+
+    /// Its NetworkManager, to kill, freeze and start again.
+    pub fn network_manager(&self) -> &Process {
+        &self.network_manager
+    }
+
+    /// A program on the host, not started yet; its output goes to a log of this name.
+    pub fn program(
+        &self,
+        name: &'static str,
+        program: PathBuf,
+        args: Vec<String>,
+        env: Vec<(String, String)>,
+    ) -> Process {
+        let launch = Launch {
+            name,
+            program,
+            args,
+            env,
+        };
+        Process::new(launch, self.state.folder(), Arc::clone(&self.enclosure))
+    }
+
+    /// Runs a command on the host, words apart by spaces, and gives what it printed.
+    pub fn run(&self, words: &str) -> Result<String, Error> {
+        let mut words = words.split(' ');
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        self.enclosure.output(command)
+    }
+
+    /// Does a short job on the host: in its network, with its files.
+    pub fn inside<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        self.enclosure.run(job)
+    }
+
+    /// Whether the host reaches an address within so long.
+    pub fn reaches(&self, address: SocketAddr, within: Duration) -> std::io::Result<()> {
+        self.inside(move || std::net::TcpStream::connect_timeout(&address, within).map(drop))
+    }
+
+    /// Pulls the cable: the device loses its carrier.
+    pub fn cut(&self) -> Result<(), Error> {
+        self.network.ip(format!("link set {} down", self.port))
+    }
+
+    /// Leaves the cable in and lets nothing through: no carrier is lost, and nothing answers.
+    pub fn black_hole(&self) -> Result<(), Error> {
+        self.network.ip(format!("link set {} nomaster", self.port))
+    }
+
+    /// Puts right what was cut or let nothing through.
+    pub fn mend(&self) -> Result<(), Error> {
+        let port = &self.port;
+        self.network
+            .ip(format!("link set {port} master {BRIDGE}"))?;
+        self.network.ip(format!("link set {port} up"))
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = self.network_manager.tail(20);
+            eprintln!("--- NetworkManager of {} ---\n{log}", self.address);
+        }
+    }
+}
+
+/// A cable, one end at the switch and one in the host. Made from outside: neither sees the other.
+fn plug(network: &Network, port: &str, host: &Enclosure) -> Result<(), Error> {
+    let (switch, host) = (network.enclosure.first(), host.first());
+    ip(&format!(
+        "link add name {port} netns {switch} type veth peer name {DEVICE} netns {host}"
+    ))?;
+    network.ip(format!("link set {port} master {BRIDGE}"))?;
+    network.ip(format!("link set {port} up"))
+}
+
+fn for_a_switch() -> Result<(), Error> {
+    bridge().iter().try_for_each(|line| ip(line))
+}
+
+fn for_a_host() -> Result<(), Error> {
+    mount_new("sysfs", "/sys", None)?;
+    // NetworkManager waits for udev where it may write to /sys, and writes a bridge's options there.
+    let devices = Some("/sys/devices");
+    mount(
+        devices,
+        "/sys/devices",
+        None::<&str>,
+        MsFlags::MS_BIND,
+        None::<&str>,
+    )
+    .doing(|| "the devices of a host could not be kept writable")?;
+    remount(
+        "/sys",
+        MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY,
+    )?;
+    for folder in COVERED {
+        if Path::new(folder).exists() {
+            mount_new("tmpfs", folder, None)?;
+        }
+    }
+    for folder in ["/run/dbus", PROFILES] {
+        std::fs::create_dir_all(folder).doing(|| format!("{folder} could not be made inside"))?;
+    }
+    let settings = "/etc/NetworkManager/NetworkManager.conf";
+    std::fs::write(settings, SETTINGS).doing(|| format!("{settings} could not be written"))?;
+    ip("link set lo up")
+}
+
+/// Where NetworkManager keeps its profiles.
+const PROFILES: &str = "/etc/NetworkManager/system-connections";
+
+/// The profile of a host's cable: a fixed address, and the switch as the gateway.
+fn profile(address: Ipv4Addr, gateway: Ipv4Addr) -> String {
+    format!(
+        "[connection]\nid={DEVICE}\ntype=ethernet\ninterface-name={DEVICE}\n\
+         uuid=00000000-0000-4000-8000-{:012x}\n\n\
+         [ipv4]\nmethod=manual\naddress1={address}/24,{gateway}\n\n[ipv6]\nmethod=link-local\n",
+        u32::from(address)
+    )
+}
+
+/// NetworkManager takes no profile that others may read.
+fn write_profile(profile: &str) -> std::io::Result<()> {
+    let path = Path::new(PROFILES).join(format!("{DEVICE}.nmconnection"));
+    std::fs::write(&path, profile)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
+}
+
+fn dbus_daemon() -> Launch {
+    let words = ["--system", "--nofork", "--nopidfile", "--nosyslog"];
+    Launch {
+        name: "dbus-daemon",
+        program: "dbus-daemon".into(),
+        args: words.map(str::to_owned).into(),
+        env: Vec::new(),
+    }
+}
+
+fn network_manager() -> Launch {
+    let words = ["--no-daemon", "--log-level=INFO"];
+    Launch {
+        name: "NetworkManager",
+        program: "NetworkManager".into(),
+        args: words.map(str::to_owned).into(),
+        env: Vec::new(),
+    }
+}
