@@ -47,6 +47,8 @@ vocabulary! {
         SidecarReadinessLost => "SidecarReadinessLost",
         /// The certificate of the sidecar is not ready.
         SidecarTlsSecretNotReady => "SidecarTLSSecretNotReady",
+        /// A StatefulSet somebody changed has one pod again, which nobody replaces but the operator.
+        WorkloadMended => "WorkloadMended",
         /// A renewed certificate is not served yet.
         CertificateNotLoaded => "CertificateNotLoaded",
     }
@@ -71,6 +73,7 @@ impl NodeEvent {
             | Self::Stalled
             | Self::SidecarReadinessLost
             | Self::SidecarTlsSecretNotReady
+            | Self::WorkloadMended
             | Self::CertificateNotLoaded => Severity::Warning,
         }
     }

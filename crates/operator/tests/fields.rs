@@ -25,6 +25,8 @@ mod quiet;
 mod refused;
 #[path = "fields/rolls.rs"]
 mod rolls;
+#[path = "fields/scaled.rs"]
+mod scaled;
 #[path = "fields/set_up.rs"]
 mod set_up;
 #[path = "fields/table.rs"]

@@ -164,7 +164,7 @@ impl Act<'_> {
         if let Some(set) = &self.sight.set {
             let object = &self.desired.stateful_set;
             self.check_owner("StatefulSet", object, &set.identity)?;
-            if set.made == self.desired.demand.made && set.replicas == 1 {
+            if set.made == self.desired.demand.made && set.keeps_one_pod {
                 return Ok(());
             }
         }

@@ -5,6 +5,7 @@
 //! only says how far a task is may wait a little, since every step may be done again.
 
 mod asked;
+mod one_pod;
 mod pace;
 mod written;
 
@@ -119,7 +120,10 @@ impl<'a> Pass<'a> {
             self.controller.metrics.probed(self.key, sight.approved);
         }
         self.applied = applied::recall(&self.node, &desired.target, &sight);
-        let known = Known { desired, sight };
+        let mut known = Known { desired, sight };
+        if !self.node.spec.paused {
+            self.keep_one_pod(&mut known).await?;
+        }
         let holder = self.holder_of_signing_key();
         let settings = &self.controller.settings;
         let refusal = validate::validate(&self.node, &known.desired, settings, holder.as_deref());

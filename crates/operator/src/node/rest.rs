@@ -65,12 +65,7 @@ impl Ground {
             known(world.pods.get(&at(key, names::pod(&key.name)))),
             known(world.jobs.get(&at(key, names::bootstrap_job(&key.name)))),
         ];
-        objects.extend(
-            world
-                .bootstrap_pods(key)
-                .into_iter()
-                .map(|it| known(Some(it))),
-        );
+        objects.extend(world.pods_beside(key).into_iter().map(|it| known(Some(it))));
         objects.extend(world.secrets_of(key, node).into_iter().map(known));
         let seeks = peers::labels(node).next().is_some();
         Some(Self {

@@ -112,8 +112,8 @@ pub struct Set {
     pub identity: Identity,
     /// What its pods are made of.
     pub made: Made,
-    /// How many pods it shall have.
-    pub replicas: i32,
+    /// Whether it has one pod, which nobody replaces but us.
+    pub keeps_one_pod: bool,
     /// The revision pods get that are made now, once the controller has seen the template.
     pub revision: Option<String>,
 }
@@ -122,6 +122,7 @@ impl Set {
     /// Reads a StatefulSet.
     pub fn read(set: &StatefulSet) -> Self {
         let spec = set.spec.clone().unwrap_or_default();
+        let strategy = spec.update_strategy.and_then(|it| it.type_);
         let metadata = spec.template.metadata.unwrap_or_default();
         let status = set.status.as_ref();
         let current = status.and_then(|status| status.observed_generation);
@@ -129,7 +130,7 @@ impl Set {
         Self {
             identity: Identity::read(&set.metadata),
             made: Made::read(&metadata, &spec.template.spec.unwrap_or_default()),
-            replicas: spec.replicas.unwrap_or(1),
+            keeps_one_pod: spec.replicas == Some(1) && strategy.as_deref() == Some("OnDelete"),
             revision: status
                 .filter(|_| seen)
                 .and_then(|status| status.update_revision.clone()),

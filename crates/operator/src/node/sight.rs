@@ -199,9 +199,10 @@ impl Eyes {
     }
 
     fn bootstrap_pod(&self, key: &Key) -> Option<Arc<SeenPod>> {
-        let pods = self.world.bootstrap_pods(key).into_iter();
+        let pods = self.world.pods_beside(key).into_iter();
         // A pod that is going is looked at only if there is no other.
-        pods.min_by_key(|pod| pod.identity.leaving)
+        pods.filter(|pod| pod.identity.bootstrap)
+            .min_by_key(|pod| pod.identity.leaving)
     }
 
     async fn meet(

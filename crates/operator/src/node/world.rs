@@ -145,11 +145,11 @@ impl World {
         self.labelled.load(Ordering::Relaxed)
     }
 
-    /// The pods of a node's bootstrap Job.
-    pub fn bootstrap_pods(&self, key: &Key) -> Vec<Arc<SeenPod>> {
+    /// The pods beside a node's own: of its bootstrap Job, or of a StatefulSet somebody scaled.
+    pub fn pods_beside(&self, key: &Key) -> Vec<Arc<SeenPod>> {
         let pods: Vec<Key> = {
             let uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-            let pods = uses.bootstraps.get(key).into_iter().flatten();
+            let pods = uses.beside.get(key).into_iter().flatten();
             pods.cloned().collect()
         };
         pods.iter().filter_map(|pod| self.pods.get(pod)).collect()

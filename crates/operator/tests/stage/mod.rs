@@ -27,7 +27,7 @@ pub(crate) mod pod;
 mod proxy;
 pub(crate) mod scene;
 pub(crate) mod script;
-mod shared;
+pub(crate) mod shared;
 mod sidecar;
 mod volume;
 pub(crate) mod waiting;

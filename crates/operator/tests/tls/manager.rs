@@ -2,9 +2,12 @@
 
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::stage::Scene;
+use crate::stage::shared::DEADLINE;
 
 /// Objects of this kind in the scene's namespace.
 pub(crate) fn of(scene: &Scene, kind: &str) -> Api<DynamicObject> {
@@ -30,4 +33,21 @@ pub(crate) async fn create(scene: &Scene, kind: &str, name: &str, spec: Value) {
         .create(&PostParams::default(), &object)
         .await;
     created.expect("its creation");
+}
+
+/// Waits until this holds of a Certificate; of one that is gone, too.
+pub(crate) async fn until_certificate(
+    scene: &Scene,
+    name: &str,
+    holds: impl Fn(Option<&DynamicObject>) -> bool,
+) {
+    let certificates = of(scene, "Certificate");
+    let waiting = await_condition(certificates, name, |it: Option<&DynamicObject>| holds(it));
+    match timeout(DEADLINE, waiting).await {
+        Ok(found) => drop(found.expect("a watch")),
+        Err(_) => panic!(
+            "Certificate {name} is not as awaited within {DEADLINE:?}: {:?}",
+            certificate(scene, name).await.map(|it| it.data)
+        ),
+    }
 }

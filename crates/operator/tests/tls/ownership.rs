@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use keelson_api::node_condition::{NodeCondition, NodeReason};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::manager;
@@ -153,6 +154,44 @@ async fn a_certificate_goes_only_after_plaintext_was_seen() {
         (None, None)
     );
     assert_eq!(Cost::between(&before, &scene.seen("node")), Cost::NOTHING);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_somebody_edits_or_deletes_is_ordered_as_it_was_and_no_pod_goes() {
+    let scene = Stage::shared().await.scene("mended-order").await;
+    let _operator = Operator::start(&scene, platform()).await;
+    scene.issuer("x").await;
+    scene
+        .full_node("node", json!({ "sidecar": tls_by_issuer("x") }))
+        .await;
+    scene.settled("node").await;
+    let before = scene.seen("node");
+    let ordered = manager::certificate(&scene, OWN).await.expect("an order");
+    let spec = ordered.data["spec"].clone();
+    for edit in [
+        json!({ "dnsNames": ["another.example"] }),
+        json!({ "issuerRef": { "name": "another" } }),
+    ] {
+        let (how, edit) = (PatchParams::default(), json!({ "spec": edit }));
+        let orders = manager::of(&scene, "Certificate");
+        let edited = orders.patch(OWN, &how, &Patch::Merge(edit)).await;
+        edited.expect("an edit");
+        manager::until_certificate(&scene, OWN, |it| {
+            it.is_some_and(|it| it.data["spec"] == spec)
+        })
+        .await;
+    }
+    let orders = manager::of(&scene, "Certificate");
+    let deleted = orders.delete(OWN, &DeleteParams::default()).await;
+    deleted.expect("a deletion");
+    manager::until_certificate(&scene, OWN, |it| {
+        it.is_some_and(|it| it.metadata.uid != ordered.metadata.uid && it.data["spec"] == spec)
+    })
+    .await;
+    scene.settled("node").await;
+    assert_eq!(scene.serving("node").expect("a proxy").0, "required");
+    assert_eq!(Cost::between(&before, &scene.seen("node")), Cost::NOTHING);
+    assert_eq!(scene.violations(), Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]

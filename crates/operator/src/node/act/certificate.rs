@@ -78,7 +78,11 @@ impl Act<'_> {
             return Ok(());
         };
         match &self.desired.target.tls {
-            Some(Tls::Issuer { name, kind }) => Err(self.why_not_issued(name, *kind, unfit).await),
+            Some(Tls::Issuer { name, kind }) => {
+                // Somebody may have changed the order since.
+                self.order_certificate().await?;
+                Err(self.why_not_issued(name, *kind, unfit).await)
+            }
             _ => Err(Waiting::Secret {
                 why: unfit.to_string(),
             }

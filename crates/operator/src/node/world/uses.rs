@@ -19,8 +19,8 @@ pub(super) struct Uses {
     pub(super) claims: BTreeMap<Key, BTreeSet<Key>>,
     /// Nodes that find peers by a label.
     pub(super) seekers: BTreeSet<Key>,
-    /// Pods of bootstrap Jobs by node.
-    pub(super) bootstraps: BTreeMap<Key, BTreeSet<Key>>,
+    /// Pods beside a node's own, by node: of its bootstrap Job, or of a StatefulSet somebody scaled.
+    pub(super) beside: BTreeMap<Key, BTreeSet<Key>>,
 }
 
 impl Uses {
@@ -37,11 +37,11 @@ impl Uses {
         before: Option<&SeenPod>,
         after: Option<&SeenPod>,
     ) {
-        if let Some(node) = before.and_then(|pod| bootstraps(key, pod)) {
-            take(&mut self.bootstraps, &node, key);
+        if let Some(node) = before.and_then(|pod| beside(key, pod)) {
+            take(&mut self.beside, &node, key);
         }
-        if let Some(node) = after.and_then(|pod| bootstraps(key, pod)) {
-            self.bootstraps.entry(node).or_default().insert(key.clone());
+        if let Some(node) = after.and_then(|pod| beside(key, pod)) {
+            self.beside.entry(node).or_default().insert(key.clone());
         }
     }
 
@@ -79,10 +79,10 @@ fn take(of: &mut BTreeMap<Key, BTreeSet<Key>>, used: &Key, by: &Key) {
     }
 }
 
-/// The node a pod of a bootstrap Job belongs to.
-fn bootstraps(key: &Key, pod: &SeenPod) -> Option<Key> {
-    let of = || at(key, pod.identity.node.clone());
-    pod.identity.bootstrap.then(of)
+/// The node a pod belongs to that is not its own.
+fn beside(key: &Key, pod: &SeenPod) -> Option<Key> {
+    let node = &pod.identity.node;
+    (key.name != names::pod(node)).then(|| at(key, node.clone()))
 }
 
 /// Every Secret a node uses: of its certificate, whether or not it asks for one, and of its keys.
