@@ -49,6 +49,8 @@ vocabulary! {
         SidecarTlsSecretNotReady => "SidecarTLSSecretNotReady",
         /// A StatefulSet somebody changed has one pod again, which nobody replaces but the operator.
         WorkloadMended => "WorkloadMended",
+        /// The operator may not let the proxies of the namespace ask who calls.
+        ProxiesNotBound => "ProxiesNotBound",
         /// A renewed certificate is not served yet.
         CertificateNotLoaded => "CertificateNotLoaded",
     }
@@ -74,6 +76,7 @@ impl NodeEvent {
             | Self::SidecarReadinessLost
             | Self::SidecarTlsSecretNotReady
             | Self::WorkloadMended
+            | Self::ProxiesNotBound
             | Self::CertificateNotLoaded => Severity::Warning,
         }
     }

@@ -10,6 +10,8 @@ mod operator;
 mod another;
 #[path = "faults/api_server.rs"]
 mod api_server;
+#[path = "faults/bindings.rs"]
+mod bindings;
 #[path = "faults/sidecars.rs"]
 mod sidecars;
 #[path = "faults/stale.rs"]

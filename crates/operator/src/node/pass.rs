@@ -187,13 +187,6 @@ impl<'a> Pass<'a> {
                         return Ok(Duration::from_secs(2));
                     }
                     begun = true;
-                    let controller = self.controller;
-                    let (client, account) = (
-                        controller.calls.client(),
-                        &controller.settings.render.service_account,
-                    );
-                    let bindings = &controller.bindings;
-                    bindings.ensure(&client, &self.key.namespace, account).await;
                     self.begin(*plan, now);
                     self.write(&known, None, true).await?;
                 }
@@ -258,6 +251,7 @@ impl<'a> Pass<'a> {
             self.plan = None;
             return Ok(Went::Through);
         };
+        self.bind_proxies().await;
         let step = entry.step;
         let stored = self.stored_plan();
         let first = is_first_for_sidecar(&stored, &entry);

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::{Known, Pass};
 use crate::node::desired::Desired;
 use crate::node::sight;
+use crate::rights::PROXY;
 
 impl Pass<'_> {
     /// A node that is being deleted: what belongs to it goes with it by its owner references. The
@@ -50,6 +51,21 @@ impl Pass<'_> {
             .merge::<SeiNode>(&self.key.namespace, &self.key.name, &patch)
             .await?;
         Ok(again)
+    }
+
+    /// Sees to it that the proxies of the namespace may ask who calls, or says that a person has to.
+    pub(super) async fn bind_proxies(&self) {
+        let controller = self.controller;
+        let client = controller.calls.client();
+        let account = &controller.settings.render.service_account;
+        let (bindings, namespace) = (&controller.bindings, &self.key.namespace);
+        if let Some(refusal) = bindings.ensure(&client, namespace, account).await {
+            let note = format!(
+                "the proxies of {namespace} may not ask who calls until ServiceAccount {account} is bound to ClusterRole {PROXY} by hand: {refusal}"
+            );
+            tracing::warn!(namespace, "{note}");
+            self.say(NodeEvent::ProxiesNotBound, note);
+        }
     }
 
     pub(super) fn asked_retry(&self) -> Option<String> {
