@@ -27,6 +27,7 @@ pub mod record;
 pub mod report;
 pub mod rest;
 pub mod seen;
+pub mod share;
 pub mod sight;
 pub mod under_way;
 pub mod unstarted;

@@ -9,6 +9,7 @@
 mod call;
 mod connection;
 mod error;
+mod late;
 mod pool;
 mod spoken;
 mod sweep;
@@ -26,9 +27,12 @@ use keelson_wire::{NodeIdResponse, Task, TaskRequest, TaskResult, TaskSubmitResp
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use call::Call;
+use connection::CONNECT;
+use late::Late;
 use pool::Pool;
 
 /// Whom to call: one pod of a node.
@@ -115,6 +119,7 @@ pub struct Sidecars {
     dial: Arc<dyn Dial>,
     tokens: Arc<dyn Tokens>,
     pool: Arc<Pool>,
+    late: Arc<Late>,
 }
 
 impl Sidecars {
@@ -124,6 +129,7 @@ impl Sidecars {
             dial,
             tokens,
             pool: Arc::default(),
+            late: Arc::default(),
         }
     }
 
@@ -149,9 +155,19 @@ impl Sidecars {
     /// told from plaintext, and no certificate can be trusted.
     pub async fn speaks(&self, whom: &Whom, pins: Option<&Pins>) -> Spoken {
         match self.address(whom) {
-            Ok(address) => spoken::at(address, &whom.name(), pins).await,
+            Ok(address) => {
+                let begun = Instant::now();
+                let spoken = spoken::at(address, &whom.name(), pins).await;
+                self.late.note(whom, begun.elapsed() >= CONNECT);
+                spoken
+            }
             Err(nowhere) => Spoken::Unknown(nowhere.to_string()),
         }
+    }
+
+    /// Whether a pod did not answer in time when it was last asked or greeted.
+    pub fn hangs(&self, whom: &Whom) -> bool {
+        self.late.is(whom)
     }
 
     /// Submits a task under this id. An id that was submitted before is submitted no second time.
@@ -266,6 +282,11 @@ impl Sidecars {
     /// Lets go of the connections to a pod that is gone.
     pub fn forget(&self, pod_uid: &str) {
         self.pool.forget(pod_uid);
+    }
+
+    /// Forgets a node that is gone.
+    pub fn forget_node(&self, namespace: &str, node: &str) {
+        self.late.forget(namespace, node);
     }
 
     /// How many connections wait for a call.

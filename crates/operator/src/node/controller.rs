@@ -12,15 +12,17 @@ use keelson_api::condition::{Truth, truth};
 use keelson_api::node_condition::NodeCondition;
 use keelson_cluster::{Calls, Error, Key, Recorder};
 use keelson_plan::Drift;
+use keelson_render::names;
 
 use super::bindings::Bindings;
 use super::loading::Loading;
 use super::pass::Pass;
 use super::points::Points;
 use super::rest::{Ground, Rests};
-use super::sight::{Eyes, whom};
+use super::share::Share;
+use super::sight::{Eyes, at, whom};
 use super::under_way::UnderWay;
-use super::world::World;
+use super::world::{World, is_awaited};
 use crate::metrics::Metrics;
 use crate::platform::Settings;
 use crate::sidecar::Sidecars;
@@ -30,6 +32,9 @@ const SETTLED: Duration = Duration::from_secs(60);
 
 /// How many nodes are looked at at once.
 pub const WORKERS: usize = 64;
+
+/// Nodes whose sidecars hang have this part of the workers.
+const HANGING: usize = 2;
 
 /// Which node takes what the platform changed for all.
 struct Turn {
@@ -56,6 +61,9 @@ pub struct Controller {
     pub metrics: Metrics,
     /// Where tests may stop it.
     pub points: Points,
+    /// How many nodes are looked at at once.
+    pub workers: usize,
+    hanging: Share,
     pub(crate) bindings: Bindings,
     turn: Mutex<Option<Turn>>,
     /// Certificates that are not served yet.
@@ -85,6 +93,8 @@ impl Controller {
             recorder,
             metrics,
             points,
+            workers: WORKERS,
+            hanging: Share::default(),
             bindings: Bindings::default(),
             loading: Loading::default(),
             turn: Mutex::default(),
@@ -101,7 +111,7 @@ impl Controller {
             .await;
         self.world
             .queue
-            .work(WORKERS, |key| {
+            .work(self.workers, |key| {
                 Box::pin(async move { self.reconcile(&key).await })
             })
             .await;
@@ -112,6 +122,17 @@ impl Controller {
         let Some(node) = self.world.nodes.get(key) else {
             self.forget(key);
             return None;
+        };
+        // Somebody waits for one that was edited, and the edit may be what ends the hanging.
+        let _place = match self.hangs(key) && !is_awaited(&node) {
+            true => {
+                let most = self.workers / HANGING;
+                let Some(place) = self.hanging.take(most, key, &self.world.queue) else {
+                    return Some(self.settled(key));
+                };
+                Some(place)
+            }
+            false => None,
         };
         let ground = Ground::of(&self.world, key, &node);
         if self.rests(key, ground.as_ref()).await {
@@ -127,6 +148,13 @@ impl Controller {
                 Some(self.troubled(key, &error))
             }
         }
+    }
+
+    /// Whether a pod of a node did not answer in time when it was last asked.
+    fn hangs(&self, key: &Key) -> bool {
+        let own = self.world.pods.get(&at(key, names::pod(&key.name)));
+        let mut pods = own.into_iter().chain(self.world.pods_beside(key));
+        pods.any(|pod| pod.can_be_called() && self.sidecars.hangs(&whom(key, &pod)))
     }
 
     /// Whether a node rests: nothing that its last look was based on changed, and its sidecar still
@@ -159,6 +187,7 @@ impl Controller {
 
     fn forget(&self, key: &Key) {
         self.eyes.forget(key);
+        self.sidecars.forget_node(&key.namespace, &key.name);
         self.loading.over(key);
         self.trouble().remove(key);
         self.under_way.forget(key);

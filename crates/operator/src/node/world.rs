@@ -218,7 +218,7 @@ impl Default for World {
 
 /// Whether somebody waits for this node: it was looked after before, and was edited or deleted since.
 /// After a restart thousands are looked at that were not.
-fn is_awaited(node: &SeiNode) -> bool {
+pub(super) fn is_awaited(node: &SeiNode) -> bool {
     let status = node.status.as_ref();
     let observed = status.and_then(|it| it.observed_generation);
     let edited = observed.is_some() && observed != node.metadata.generation;

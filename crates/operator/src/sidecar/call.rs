@@ -130,7 +130,10 @@ impl Sidecars {
             after: call.after,
         };
         let asked = Box::pin(self.asked(whom, over, call, token));
-        let (answer, connection) = timeout(call.after, asked).await.unwrap_or(Err(late))?;
+        let answered = timeout(call.after, asked).await.unwrap_or(Err(late));
+        let late = matches!(answered, Err(CallError::Deadline { .. }));
+        self.late.note(whom, late);
+        let (answer, connection) = answered?;
         if let Some(connection) = connection {
             self.pool.put(&whom.pod_uid, over, connection);
         }
