@@ -10,6 +10,8 @@ mod operator;
 mod covered;
 #[path = "fields/mark.rs"]
 mod mark;
+#[path = "tls/story.rs"]
+mod story;
 
 #[path = "fields/failures.rs"]
 mod failures;

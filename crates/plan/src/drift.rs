@@ -220,12 +220,25 @@ pub fn outdated(want: &Target, have: &Observed) -> bool {
 
 /// Whether the template or the pod has another value than the one asked for. One that is not there
 /// has none.
-fn pod_differs(want: &Target, have: &Observed, field: fn(&Pod) -> &String) -> bool {
+fn pod_differs<T: PartialEq>(want: &Target, have: &Observed, field: fn(&Pod) -> &T) -> bool {
+    pods(have).any(|pod| field(pod) != field(&want.pod))
+}
+
+/// Which parts of the pod differ in the template or the pod, where [`Drift::Pod`] is.
+pub(crate) fn parts(want: &Target, have: &Observed) -> BTreeSet<String> {
+    let want = &want.pod.rest;
+    pods(have)
+        .flat_map(|pod| {
+            let names = want.keys().chain(pod.rest.keys());
+            names.filter(|name| want.get(*name) != pod.rest.get(*name))
+        })
+        .cloned()
+        .collect()
+}
+
+fn pods(have: &Observed) -> impl Iterator<Item = &Pod> {
     let running = have.running.as_ref().map(|running| &running.pod);
-    [have.template.as_ref(), running]
-        .into_iter()
-        .flatten()
-        .any(|pod| field(pod) != field(&want.pod))
+    [have.template.as_ref(), running].into_iter().flatten()
 }
 
 /// The order for the certificate, what the proxy is told, and what it serves.

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use keelson_api::task::PlanKind;
 
 use crate::asks::steps;
-use crate::drift::{Drift, drifts};
+use crate::drift::{Drift, drifts, parts};
 use crate::memory::{Failure, Memory, pause};
 use crate::observed::Observed;
 use crate::target::{Pod, Start, Target};
@@ -32,6 +32,8 @@ pub struct Plan {
     pub generation: i64,
     /// Why it was made.
     pub causes: BTreeSet<Drift>,
+    /// Which parts of the pod differed, where [`Drift::Pod`] is a cause.
+    pub parts: BTreeSet<String>,
     /// Its steps, in order.
     pub entries: Vec<Entry>,
 }
@@ -91,6 +93,7 @@ impl Plan {
             kind: kind(&causes, want),
             target: want.clone(),
             generation,
+            parts: parts(want, have),
             causes,
             entries,
         })

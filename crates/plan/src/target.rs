@@ -3,6 +3,8 @@
 //! A target is made by the operator from the spec and the platform's settings. What only has to be
 //! compared and never understood here (resources, labels, configuration intents) comes as a digest.
 
+use std::collections::BTreeMap;
+
 use keelson_api::sidecar::IssuerKind;
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +47,9 @@ pub struct Pod {
     /// The TLS a pod is born with: the source's name where the proxy takes TLS from its flags or from
     /// a Secret of another name, empty where it takes it from its configuration.
     pub tls: String,
-    /// Digest of what else a person may change and only a new pod has: resources, labels, volumes.
-    pub rest: String,
+    /// What else a person may change and only a new pod has (resources, labels, volumes): the digest
+    /// of each, by the name a person knows it by.
+    pub rest: BTreeMap<String, String>,
     /// Digest of what an operator upgrade may change. Alone it never replaces a pod.
     pub made_by: String,
 }

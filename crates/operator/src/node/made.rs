@@ -180,25 +180,41 @@ impl Made {
         }
     }
 
-    /// Digest of what a person may change and only a new pod has. A label, a size or a hash that
-    /// neither was asked for nor is counts for nothing.
-    fn rest(&self, want: &Self, image: Option<&str>, template: Option<&str>) -> String {
+    /// Digests of what a person may change and only a new pod has, by the fields of a spec. A label, a
+    /// size or a hash that neither was asked for nor is counts for nothing.
+    fn rest(
+        &self,
+        want: &Self,
+        image: Option<&str>,
+        template: Option<&str>,
+    ) -> BTreeMap<String, String> {
         let names = want.labels.keys().chain(&self.asked_labels);
         let labels: BTreeMap<&String, Option<&String>> =
             names.map(|name| (name, self.labels.get(name))).collect();
         let asked = want.asked_resources || self.asked_resources;
         let config = self.proxy_config.as_ref().or(want.proxy_config.as_ref());
         let config = config.filter(|_| want.proxy_config.is_some());
-        digest(&json!({
-            "labels": labels.into_iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
-            "port": self.port,
-            "volumes": self.volumes,
-            "passphrase": self.passphrase,
-            "resources": asked.then_some(&self.resources),
-            "proxyConfig": config,
-            "sidecarImage": image,
-            "template": template,
-        }))
+        let source = |volume: &str| json!(self.volumes.get(volume));
+        [
+            ("podLabels", json!(labels.into_iter().collect::<Vec<_>>())),
+            ("sidecar.port", json!(self.port)),
+            ("sidecar.resources", json!(asked.then_some(&self.resources))),
+            ("sidecar.image", json!(image)),
+            ("dataVolume", source(volume::DATA)),
+            ("validator.signingKey", source(volume::SIGNING_KEY)),
+            ("validator.nodeKey", source(volume::NODE_KEY)),
+            ("validator.operatorKeyring", source(volume::KEYRING)),
+            (
+                "validator.operatorKeyring.passphrase",
+                json!(self.passphrase),
+            ),
+            ("proxy-config", json!(config)),
+            ("template", json!(template)),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .map(|(name, value)| (name.to_owned(), digest(&value)))
+        .collect()
     }
 }
 

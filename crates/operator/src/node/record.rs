@@ -61,13 +61,21 @@ fn read(wire: &TaskPlan) -> Option<Written> {
             target: serde_json::from_value(Value::Object(target)).ok()?,
             generation: wire.generation?,
             causes: causes(&wire.causes)?,
+            parts: parts(&wire.causes),
             entries: wire.tasks.iter().map(entry).collect::<Option<_>>()?,
         },
     })
 }
 
+/// A cause that has parts is written once for each of them.
 fn causes(names: &[String]) -> Option<BTreeSet<Drift>> {
-    names.iter().map(|name| Drift::named(name)).collect()
+    let causes = names.iter().filter_map(|name| name.split('/').next());
+    causes.map(Drift::named).collect()
+}
+
+fn parts(names: &[String]) -> BTreeSet<String> {
+    let parts = names.iter().filter_map(|name| name.split_once('/'));
+    parts.map(|(_, part)| part.to_owned()).collect()
 }
 
 fn entry(task: &PlannedTask) -> Option<Entry> {
@@ -113,7 +121,7 @@ pub fn write(written: &Written, id_of: impl Fn(usize, &Entry) -> String) -> Task
         id: written.id.clone(),
         phase: PlanPhase::Active,
         kind: Some(plan.kind),
-        causes: names(&plan.causes),
+        causes: names(&plan.causes, &plan.parts),
         target: object(&plan.target),
         generation: Some(plan.generation),
         started_at: Some(Time(written.started_at)),
@@ -127,11 +135,17 @@ pub fn write(written: &Written, id_of: impl Fn(usize, &Entry) -> String) -> Task
     }
 }
 
-fn names(causes: &BTreeSet<Drift>) -> Vec<String> {
-    causes
-        .iter()
-        .map(|cause| cause.as_str().to_owned())
-        .collect()
+fn names(causes: &BTreeSet<Drift>, parts: &BTreeSet<String>) -> Vec<String> {
+    let each = causes.iter().flat_map(|cause| match cause {
+        Drift::Pod if !parts.is_empty() => {
+            let parts = parts.iter();
+            parts
+                .map(|part| format!("{}/{part}", cause.as_str()))
+                .collect()
+        }
+        _ => vec![cause.as_str().to_owned()],
+    });
+    each.collect()
 }
 
 fn object(target: &Target) -> Option<Map<String, Value>> {
@@ -222,7 +236,7 @@ fn failed(failure: &Failure, id: String) -> FailedPlan {
     FailedPlan {
         id: id.clone(),
         kind: Some(failure.kind),
-        causes: names(&failure.causes),
+        causes: names(&failure.causes, &BTreeSet::new()),
         target: object(&failure.target),
         overdue: failure.overdue,
         task: Some(FailedTask {
@@ -254,8 +268,14 @@ fn named(name: &str) -> Option<Step> {
 
 /// Why a plan is, for people.
 pub fn reasons(plan: &Plan) -> String {
-    let causes: Vec<&str> = plan.causes.iter().map(|it| it.told()).collect();
-    causes.join(", ")
+    let parts = || plan.parts.iter().map(String::as_str).collect::<Vec<_>>();
+    let causes = plan.causes.iter().map(|cause| match cause {
+        Drift::Pod if !plan.parts.is_empty() => {
+            format!("{}: {}", cause.told(), parts().join(" and "))
+        }
+        _ => cause.told().to_owned(),
+    });
+    causes.collect::<Vec<_>>().join(", ")
 }
 
 /// What a plan of this kind is called in a sentence.

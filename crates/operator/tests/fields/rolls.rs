@@ -3,11 +3,13 @@
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Container, Pod};
 use keelson_wire::TaskType::MarkReady;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::covered::Covered;
 use crate::mark::{Change, Mark, opened, pod_of, running};
-use crate::stage::objects;
+use crate::stage::waiting::is_settled;
+use crate::stage::{Scene, objects};
+use crate::story::{Story, follow, tell};
 
 pub(crate) const COVERED: Covered = &[
     (another_image_is_rolled_out_once, &["image"]),
@@ -47,6 +49,31 @@ fn sidecar(pod: &Pod) -> Container {
     found.expect("a sidecar").clone()
 }
 
+/// Edits a node, and sees it get one other pod by one plan that says which parts of the pod differed.
+async fn roll_for(scene: &Scene, edit: Value, parts: &[&str]) {
+    let mark = Mark::of(scene, "node").await;
+    let story = tell(scene, "node", edit).await;
+    assert_eq!(mark.since(scene).await, Change::rolled(&[MarkReady]));
+    names(&story, parts);
+}
+
+/// Whether a story is of one plan, which says which parts of the pod differed.
+fn names(story: &Story, parts: &[&str]) {
+    let [plan] = story.plans.as_slice() else {
+        panic!("{:?}", story.plans);
+    };
+    // Labels are those of other objects too.
+    let causes = plan.causes.iter().filter_map(|it| it.strip_prefix("pod/"));
+    assert_eq!(causes.collect::<Vec<_>>(), parts);
+    let [(_, message)] = story.reasons.as_slice() else {
+        panic!("{:?}", story.reasons);
+    };
+    for part in parts {
+        let said = format!("{part} drift: it is brought in line with the spec");
+        assert!(message.contains(&said), "{message}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn another_image_is_rolled_out_once() {
     let (scene, _operator) = running("image", json!({})).await;
@@ -73,9 +100,7 @@ async fn labels_of_the_pod_are_added_changed_and_removed_with_one_cycle_each() {
         (json!({ "team": "b" }), Some("b")),
         (json!({ "team": null }), None),
     ] {
-        let mark = Mark::of(&scene, "node").await;
-        let change = mark.edit(&scene, json!({ "podLabels": edit })).await;
-        assert_eq!(change, Change::rolled(&[MarkReady]));
+        roll_for(&scene, json!({ "podLabels": edit }), &["podLabels"]).await;
         let labels = pod_of(&scene, "node").await.metadata.labels;
         let label = labels.expect("labels").get("team").cloned();
         assert_eq!(label.as_deref(), wanted);
@@ -85,11 +110,8 @@ async fn labels_of_the_pod_are_added_changed_and_removed_with_one_cycle_each() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_port_of_the_sidecar_is_a_new_pods() {
     let (scene, _operator) = running("port", json!({})).await;
-    let mark = Mark::of(&scene, "node").await;
-    let change = mark
-        .edit(&scene, json!({ "sidecar": { "port": 7878 } }))
-        .await;
-    assert_eq!(change, Change::rolled(&[MarkReady]));
+    let edit = json!({ "sidecar": { "port": 7878 } });
+    roll_for(&scene, edit, &["sidecar.port"]).await;
     let sidecar = sidecar(&pod_of(&scene, "node").await);
     assert_eq!(sidecar.ports.expect("ports")[0].container_port, 7878);
 }
@@ -106,11 +128,8 @@ async fn resources_of_the_sidecar_are_set_changed_and_taken_back_with_one_cycle_
         (requested("96Mi"), Some(["256Mi", "96Mi"])),
         (json!(null), None),
     ] {
-        let mark = Mark::of(&scene, "node").await;
-        let change = mark
-            .edit(&scene, json!({ "sidecar": { "resources": edit } }))
-            .await;
-        assert_eq!(change, Change::rolled(&[MarkReady]));
+        let edit = json!({ "sidecar": { "resources": edit } });
+        roll_for(&scene, edit, &["sidecar.resources"]).await;
         let resources = sidecar(&pod_of(&scene, "node").await).resources;
         match wanted {
             Some([limit, request]) => {
@@ -151,7 +170,8 @@ async fn keys_given_to_a_validator_that_had_none_roll_its_pod_once() {
         "signingKey": { "secret": { "secretName": "signing" } },
         "nodeKey": { "secret": { "secretName": "node-key" } },
     }});
-    scene.edit("node", keys).await;
+    let before = scene.seen("node");
+    let edited = scene.edit("node", keys).await;
     // Nothing is cycled before the keys are there.
     let waits = |it: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| {
         it.type_ == "SigningKeyReady" && it.status == "False" && it.reason == "SigningKeyNotReady"
@@ -164,8 +184,9 @@ async fn keys_given_to_a_validator_that_had_none_roll_its_pod_once() {
     assert_eq!(mark.since(&scene).await, Change::hot(&[]));
     scene.secret(&node).await;
     scene.secret(&signing).await;
-    scene.settled("node").await;
+    let story = follow(&scene, &edited, before, is_settled).await;
     assert_eq!(mark.since(&scene).await, Change::rolled(&[MarkReady]));
+    names(&story, &["validator.nodeKey", "validator.signingKey"]);
     let sets = scene.api::<StatefulSet>();
     let set = sets.get("node").await.expect("a StatefulSet");
     let template = set.spec.expect("a spec").template.spec.expect("a pod");
@@ -187,14 +208,18 @@ async fn a_keyring_and_then_its_passphrase_given_to_a_validator_roll_its_pod_onc
     scene.node("node", "validator", json!({}), json!({})).await;
     scene.settled("node").await;
     let at = json!({ "secretName": "passphrase", "key": "a" });
-    for secret in [
-        json!({ "secretName": "keyring" }),
-        json!({ "passphraseSecretRef": at }),
+    for (secret, part) in [
+        (
+            json!({ "secretName": "keyring" }),
+            "validator.operatorKeyring",
+        ),
+        (
+            json!({ "passphraseSecretRef": at }),
+            "validator.operatorKeyring.passphrase",
+        ),
     ] {
-        let mark = Mark::of(&scene, "node").await;
         let edit = json!({ "validator": { "operatorKeyring": { "secret": secret } } });
-        let change = mark.edit(&scene, edit).await;
-        assert_eq!(change, Change::rolled(&[MarkReady]));
+        roll_for(&scene, edit, &[part]).await;
     }
     let pod = pod_of(&scene, "node").await;
     let volumes = pod.spec.clone().and_then(|it| it.volumes);
@@ -221,9 +246,6 @@ async fn another_entry_of_the_passphrase_is_a_new_pods() {
         .node("node", "validator", keyring("a"), json!({}))
         .await;
     scene.settled("node").await;
-    let mark = Mark::of(&scene, "node").await;
-    let change = mark
-        .edit(&scene, json!({ "validator": keyring("b") }))
-        .await;
-    assert_eq!(change, Change::rolled(&[MarkReady]));
+    let edit = json!({ "validator": keyring("b") });
+    roll_for(&scene, edit, &["validator.operatorKeyring.passphrase"]).await;
 }

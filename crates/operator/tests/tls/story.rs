@@ -1,6 +1,7 @@
 //! What happens to a node from an edit until it is settled, as everyone sees it who watches.
 //!
 //! A plan is written down before its first step, so that a watch sees every plan there was.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use keelson_plan::{
 use proptest::prelude::*;
 
 use crate::sidecar::Sidecar;
-use crate::targets::{baked, issuer, s3, target};
+use crate::targets::{baked, issuer, rest, s3, target};
 use crate::world::{BROKEN, BY_HAND, World};
 
 /// What becomes of one reconcile.
@@ -160,7 +160,7 @@ impl Operator {
         let pod = &mut self.want.pod;
         pod.image = edit.image.to_owned();
         pod.sidecar_image = edit.sidecar.to_owned();
-        pod.rest = edit.rest.to_owned();
+        pod.rest = rest(edit.rest);
         pod.made_by = edit.made_by.to_owned();
         pod.tls = match (&edit.tls, self.reloads) {
             (tls, false) => baked(tls.as_ref()),

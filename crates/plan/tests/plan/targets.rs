@@ -1,5 +1,7 @@
 //! Targets and their parts, as the tests write them.
 
+use std::collections::BTreeMap;
+
 use keelson_api::sidecar::IssuerKind;
 use keelson_plan::{Keys, Pod, Source, Start, Target, Tls};
 
@@ -18,7 +20,7 @@ pub(crate) fn target(start: Start) -> Target {
             sidecar_image: "a".to_owned(),
             proxy_image: "a".to_owned(),
             tls: String::new(),
-            rest: "1".to_owned(),
+            rest: rest("1"),
             made_by: "1".to_owned(),
         },
         tls: None,
@@ -30,6 +32,11 @@ pub(crate) fn target(start: Start) -> Target {
         publishes: false,
         network_policy: true,
     }
+}
+
+/// The one part of a pod that is edited, so.
+pub(crate) fn rest(edited: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([("podLabels".to_owned(), edited.to_owned())])
 }
 
 pub(crate) fn s3() -> Start {

@@ -29,12 +29,17 @@ pub(super) fn told(plan: &Plan, old: &SeiNodeStatus) -> String {
                 },
             }
         ),
-        other => format!(
-            "{} drift: it is brought in line with the spec",
-            other.as_str()
-        ),
+        Drift::Pod if !plan.parts.is_empty() => {
+            let parts = plan.parts.iter().map(|part| aligned(part));
+            parts.collect::<Vec<_>>().join("; ")
+        }
+        other => aligned(other.as_str()),
     });
     lines.collect::<Vec<_>>().join("; ")
+}
+
+fn aligned(what: &str) -> String {
+    format!("{what} drift: it is brought in line with the spec")
 }
 
 fn described(tls: Option<&Tls>) -> String {
