@@ -9,6 +9,7 @@ use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use crate::mark::{Change, Mark, annotate, look_again, opened, running, said};
+use crate::stage::waiting::Kstatus;
 use crate::stage::{Scene, objects};
 
 /// Makes a node whose set-up fails, and waits until it has.
@@ -42,6 +43,7 @@ async fn a_failed_set_up_is_remembered_backed_off_and_tried_again_when_asked() {
     let stalled = said(&node, NodeCondition::Stalled);
     assert_eq!(stalled.status, "True");
     assert_eq!(stalled.reason, NodeReason::PlanFailed.as_str());
+    assert_eq!(Kstatus::of(&node), Kstatus::Failed);
     assert!(
         stalled.message.contains("there is no genesis file"),
         "{}",

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
+use keelson_api::SeiNode;
 use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_operator::node::points::{Point, Points};
 use keelson_plan::{Stage as Part, Step, Task};
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::mark::{Change, Mark, look_again, pod_of, running};
 use crate::operator::{Operator, settings};
+use crate::stage::waiting::Kstatus;
 use crate::stage::{Scene, Stage, platform};
 
 fn image(version: &str) -> String {
@@ -78,12 +80,16 @@ async fn an_image_that_cannot_be_pulled_is_corrected_with_one_more_cycle() {
     let node = scene
         .until_condition("node", NodeCondition::Stalled, true, reason)
         .await;
+    assert_eq!(Kstatus::of(&node), Kstatus::Failed);
     let conditions = node.status.expect("a status").conditions;
     let mut stalled = conditions.iter().filter(|it| it.type_ == "Stalled");
     assert!(stalled.all(|it| it.message.contains("cannot start: ImagePullBackOff")));
     let change = mark.edit(&scene, json!({ "image": image("v6.2.0") })).await;
     assert_eq!((change.cycles, change.process_starts), (2, 1));
     assert_eq!(runs(&scene, "node").await, image("v6.2.0"));
+    let (ready, reason) = (NodeCondition::Ready, NodeReason::NodeReady);
+    let node = scene.until_condition("node", ready, true, reason).await;
+    assert_eq!(Kstatus::of(&node), Kstatus::Current);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,6 +114,8 @@ async fn an_edit_while_a_pod_is_slow_to_go_costs_no_other_cycle() {
             plan.is_some_and(|plan| plan.generation == edited.metadata.generation)
         })
         .await;
+    let node = scene.api::<SeiNode>().get("node").await.expect("the node");
+    assert_eq!(Kstatus::of(&node), Kstatus::InProgress);
     // The template is of the newest spec before the pod is gone.
     scene
         .until_object(

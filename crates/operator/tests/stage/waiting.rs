@@ -204,3 +204,45 @@ fn find(status: &SeiNodeStatus, condition: NodeCondition) -> Option<&Condition> 
     let mut all = status.conditions.iter();
     all.find(|it| it.type_ == condition.as_str())
 }
+
+/// What a tool that knows nothing of nodes makes of one, by the rules of kstatus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kstatus {
+    /// It is as its spec asks.
+    Current,
+    /// It is on its way there.
+    InProgress,
+    /// It does not get there by itself.
+    Failed,
+    /// It is being deleted.
+    Terminating,
+}
+
+impl Kstatus {
+    /// Reads a node. Of `Reconciling` and `Stalled` kstatus believes the one that stands first.
+    pub(crate) fn of(node: &SeiNode) -> Self {
+        let status = node.status.clone().unwrap_or_default();
+        let holds = |it: &&Condition| it.status == "True";
+        let mut abnormal = status.conditions.iter().filter(holds);
+        let abnormal = abnormal.find_map(|it| match it.type_.as_str() {
+            "Reconciling" => Some(Self::InProgress),
+            "Stalled" => Some(Self::Failed),
+            _ => None,
+        });
+        let ready = find(&status, NodeCondition::Ready).is_none_or(|it| it.status == "True");
+        let observed = status.observed_generation;
+        match abnormal {
+            _ if node.metadata.deletion_timestamp.is_some() => Self::Terminating,
+            _ if observed.is_some() && observed != node.metadata.generation => Self::InProgress,
+            Some(abnormal) => abnormal,
+            None if ready => Self::Current,
+            None => Self::InProgress,
+        }
+    }
+}
+
+/// Whether a status says that a plan gets on and that nothing does.
+pub(crate) fn contradicts_itself(status: &SeiNodeStatus) -> bool {
+    let is = |condition| find(status, condition).is_some_and(|it| it.status == "True");
+    is(NodeCondition::Reconciling) && is(NodeCondition::Stalled)
+}

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use crate::stage::Scene;
 use crate::stage::ledger::Seen;
+use crate::stage::waiting::contradicts_itself;
 
 /// How long a story may take. All of the matrix goes on at once.
 const LONGEST: Duration = Duration::from_secs(150);
@@ -117,6 +118,7 @@ pub(crate) async fn follow(
 impl Story {
     fn see(&mut self, node: SeiNode) {
         let status = node.status.clone().unwrap_or_default();
+        assert!(!contradicts_itself(&status), "{:#?}", status.conditions);
         if let Some(plan) = status.plan.clone()
             && self.plans.iter().all(|it| it.id != plan.id)
         {

@@ -22,11 +22,12 @@ type Said = (Truth, Reason, String);
 /// Puts every condition into the status.
 pub(super) fn write(status: &mut SeiNodeStatus, old: &SeiNodeStatus, found: &Findings<'_>) {
     let generation = found.node.metadata.generation;
+    let stalled = stalled(found, old);
     let said = [
         (Type::Ready, ready(found)),
         (Type::Synced, synced(found)),
-        (Type::Reconciling, reconciling(found)),
-        (Type::Stalled, stalled(found, old)),
+        (Type::Reconciling, reconciling(found, stalled.as_ref())),
+        (Type::Stalled, stalled),
         (Type::SpecValid, spec_valid(found)),
         (Type::Paused, paused(found)),
         (Type::NodeUpdateInProgress, update(found, old)),
@@ -138,8 +139,12 @@ fn synced(found: &Findings<'_>) -> Option<Said> {
     }
 }
 
-fn reconciling(found: &Findings<'_>) -> Option<Said> {
+/// Whether a plan gets on. Who asks only whether to wait longer is told no as long as the node is
+/// stalled, whatever is tried meanwhile.
+fn reconciling(found: &Findings<'_>, stalled: Option<&Said>) -> Option<Said> {
+    let stalled = stalled.filter(|(truth, _, _)| *truth == Truth::True);
     match found.plan {
+        Some(plan) if let Some((_, reason, _)) = stalled => no(*reason, doing(&plan.plan)),
         Some(plan) => yes(Reason::PlanActive, doing(&plan.plan)),
         None if found.refusal.is_some() => no(Reason::Settled, "the spec is refused"),
         None if found.memory.failure.is_some() => no(
