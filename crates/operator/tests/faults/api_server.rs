@@ -4,6 +4,8 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use keelson_api::node_condition::NodeCondition;
 use keelson_testbed::faults::{Fault, On, Pause};
 use serde_json::json;
 use tokio::time::sleep;
@@ -145,4 +147,37 @@ async fn a_deletion_whose_answer_is_lost_is_the_only_one() {
     assert_eq!(rule.clear(), 1);
     assert_eq!(scene.seen("node").deleted.len(), 1);
     assert_eq!(scene.violations(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_the_server_refuses_costs_no_pod_and_is_named() {
+    let scene = Stage::shared().await.scene("refused").await;
+    let _operator = Operator::start(&scene, platform()).await;
+    scene.full_node("node", json!({})).await;
+    scene.settled("node").await;
+    let before = Toll::of(&scene.seen("node"));
+    let sets = On::writes().resource("statefulsets");
+    let rule = scene.faults().inject(Fault::Forbidden, sets);
+    let image = "registry.example/seid:v6.1.0";
+    scene.edit("node", json!({ "image": image })).await;
+    let named = |it: &Condition| {
+        it.type_ == NodeCondition::Reconciling.as_str()
+            && it.message.contains("apply-statefulset")
+            && it.message.contains("applying StatefulSet")
+            && it.message.contains("was refused")
+    };
+    scene
+        .until_status("naming the refusal", "node", |_, status| {
+            status.conditions.iter().any(named)
+        })
+        .await;
+    rule.hit(2).await.expect("another attempt");
+    let toll = Toll::of(&scene.seen("node")).since(&before);
+    assert_eq!((toll.pods, toll.processes), (0, 0), "{toll:?}");
+    drop(rule);
+    let node = scene.settled("node").await;
+    let status = node.status.expect("a status");
+    assert_eq!(status.current_image.as_deref(), Some(image));
+    let toll = Toll::of(&scene.seen("node")).since(&before);
+    assert_eq!((toll.pods, toll.processes), (1, 1), "{toll:?}");
 }
