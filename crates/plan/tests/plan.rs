@@ -1,5 +1,9 @@
 //! Plans from the outside: lists, rules, and laws over random histories of a small model world.
 
+#[path = "plan/births.rs"]
+mod births;
+#[path = "plan/drafts.rs"]
+mod drafts;
 #[path = "plan/history.rs"]
 mod history;
 #[path = "plan/laws.rs"]

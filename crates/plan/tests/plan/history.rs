@@ -13,6 +13,15 @@ use crate::sidecar::Sidecar;
 use crate::targets::{baked, issuer, rest, s3, target};
 use crate::world::{BROKEN, BY_HAND, World};
 
+/// How long after one reconcile the next comes.
+const TICK: SignedDuration = SignedDuration::from_secs(30);
+
+/// The same while a plan that failed is not tried again: a pause is seen to the second.
+const TICK_OF_A_PAUSE: SignedDuration = SignedDuration::from_secs(1);
+
+/// Pauses after one failure, after two, and so on.
+const PAUSES: [i64; 7] = [10, 20, 40, 80, 160, 320, 600];
+
 /// What becomes of one reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -202,7 +211,10 @@ impl Operator {
 
     /// One reconcile. Says whether there was nothing to do.
     pub(crate) fn reconcile(&mut self, fate: Fate) -> bool {
-        self.now += SignedDuration::from_secs(30);
+        self.now += match self.plan {
+            None if self.failed > 0 => TICK_OF_A_PAUSE,
+            _ => TICK,
+        };
         self.world.tick();
         let have = self.world.observe();
         let want = (&self.want, self.generation);
@@ -261,8 +273,14 @@ impl Operator {
                     }
                 }
             }
-            Next::Wait { until, .. } | Next::Pause { until, .. } => {
-                self.now = self.now.max(until - SignedDuration::from_secs(30));
+            Next::Wait { until, .. } => self.now = self.now.max(until - TICK),
+            Next::Pause { until, failure } => {
+                let (nth, pause) = (self.failed, until.duration_since(failure.at));
+                if pause != pause_after(nth) {
+                    let what = format!("a pause of {pause:#} after failure {nth}");
+                    self.wrong.push(what);
+                }
+                self.now = self.now.max(until - TICK_OF_A_PAUSE);
             }
         }
         false
@@ -301,11 +319,14 @@ impl Operator {
             }
             return;
         };
-        let seconds = [10, 20, 40, 80, 160, 320, 600];
-        let pause = seconds[nth.clamp(1, seconds.len()) - 1];
-        if failure.target == self.want && self.now < failure.at + SignedDuration::from_secs(pause) {
+        if failure.target == self.want && self.now < failure.at + pause_after(nth) {
             self.wrong
                 .push(format!("plan after failure {nth} without its pause"));
         }
     }
+}
+
+/// How long nothing is begun after so many failures in a row.
+fn pause_after(failures: usize) -> SignedDuration {
+    SignedDuration::from_secs(PAUSES[failures.clamp(1, PAUSES.len()) - 1])
 }

@@ -3,9 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use keelson_plan::next;
 use keelson_plan::{
-    Memory, Next, Observed, Outcome, Plan, Progress, Target, Task, Verdict, Waiting,
+    Entry, Memory, Next, Observed, Outcome, Plan, Progress, Stage, Step, Target, Task, Verdict,
+    Waiting, lint,
 };
 
+use crate::drafts::linted;
 use crate::targets::{issuer, s3, target};
 use crate::world::World;
 
@@ -13,7 +15,7 @@ const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn fresh() -> (Target, Observed, Plan) {
     let (want, have) = (target(s3()), World::default().observe());
-    let plan = Plan::new(&want, &have, 1, &Memory::default()).expect("a plan");
+    let plan = linted(&want, &have, 1, &Memory::default());
     (want, have, plan)
 }
 
@@ -147,7 +149,7 @@ fn five_failures_of_one_step_end_the_plan_and_the_next_plan_counts_on() {
         .map(|_| plan.record(&mut memory, failed(), NOW))
         .collect();
     assert_eq!(verdicts[3..], [Verdict::Active, Verdict::Failed]);
-    let again = Plan::new(&want, &have, 1, &memory).expect("a plan");
+    let again = linted(&want, &have, 1, &memory);
     let restore = again
         .entries
         .iter()
@@ -160,7 +162,7 @@ fn what_is_done_may_be_needed_again_under_another_number_but_data_is_kept() {
     let (want, have, mut plan) = fresh();
     let mut memory = Memory::default();
     while plan.record(&mut memory, Outcome::Done, NOW) == Verdict::Active {}
-    let again = Plan::new(&want, &have, 1, &memory).expect("a plan");
+    let again = linted(&want, &have, 1, &memory);
     let attempt = |task| {
         let found = again.entries.iter().find(|entry| entry.step.task == task);
         found.expect("a step").attempt
@@ -190,6 +192,7 @@ fn a_superseded_configuration_task_is_called_off_first() {
         panic!("a new plan, not {asked:?}");
     };
     assert_eq!(successor.target, edited);
+    assert_eq!(lint(&successor, &have), Vec::<String>::new());
     let apply = successor.entries.iter().find(|entry| entry.step == step);
     assert_eq!(
         apply.expect("the step").attempt,
@@ -226,16 +229,41 @@ fn a_restore_in_progress_is_not_called_off_by_an_edit_that_has_nothing_to_do_wit
 
 #[test]
 fn every_task_has_a_deadline_and_a_name_on_the_wire_of_its_own() {
+    let mut found = Task::ALL.iter().enumerate();
+    assert!(found.all(|(at, task)| *task as usize == at), "all of them");
+    assert_eq!(Task::ALL.last(), Some(&Task::TeardownBootstrap));
+    for &task in Task::ALL {
+        assert_eq!(Task::named(task.type_()), Some(task), "a name of its own");
+        let longest = SignedDuration::from_hours(48);
+        let deadline = task.deadline();
+        assert!(deadline.is_positive() && deadline <= longest, "{task:?}");
+    }
+}
+
+#[test]
+fn whatever_task_waits_past_its_deadline_fails_its_plan() {
     let (_, _, plan) = fresh();
-    let names: std::collections::BTreeSet<_> = plan
-        .entries
-        .iter()
-        .map(|entry| entry.step.task.type_())
-        .collect();
-    assert_eq!(names.len(), plan.entries.len());
-    assert!(
-        plan.entries
-            .iter()
-            .all(|entry| entry.step.task.deadline().is_positive())
-    );
+    for &task in Task::ALL {
+        let step = Step {
+            stage: Stage::Node,
+            task,
+        };
+        let mut plan = plan.clone();
+        plan.entries.truncate(1);
+        plan.entries[0] = Entry {
+            step,
+            ..plan.entries[0].clone()
+        };
+        let mut memory = Memory::default();
+        let mut ask = |now| plan.record(&mut memory, waiting(), now);
+        let over = NOW + task.deadline();
+        assert_eq!(ask(NOW), Verdict::Active);
+        let almost = over - SignedDuration::from_secs(1);
+        assert_eq!(ask(almost), Verdict::Active, "{step}");
+        assert_eq!(ask(over), Verdict::Failed, "{step}");
+        let failure = memory.failure.expect("a failure");
+        assert!(failure.overdue, "{step}");
+        let told = format!("{step} was not done within ");
+        assert!(failure.error.starts_with(&told), "{}", failure.error);
+    }
 }
