@@ -1,4 +1,5 @@
-//! Who stands at the points: notes who passes, and holds a node for ever at the spot it shall be cut at.
+//! Who stands at the points: notes who passes, and holds a node at the spot it is aimed at until all are
+//! let go, or for ever.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -47,6 +48,7 @@ pub(crate) struct Guard(Arc<Inner>);
 struct Inner {
     nodes: Mutex<HashMap<String, Watched>>,
     bell: watch::Sender<()>,
+    open: watch::Sender<bool>,
 }
 
 impl Guard {
@@ -56,7 +58,7 @@ impl Guard {
         Points::guarded(move |key, point| guard.pass(key, point))
     }
 
-    /// Has a node cut at this spot, counted from now on; at none where there is none.
+    /// Has a node held at this spot, counted from now on; at none where there is none.
     pub(crate) fn aim(&self, node: &str, aim: Option<Spot>) {
         let watched = Watched {
             aim,
@@ -73,7 +75,7 @@ impl Guard {
             .map_or_else(Vec::new, |it| it.passed.clone())
     }
 
-    /// Whether a node is held.
+    /// Whether a node is held, or was.
     pub(crate) fn has_cut(&self, node: &str) -> bool {
         self.nodes().get(node).is_some_and(|it| it.cut)
     }
@@ -81,6 +83,11 @@ impl Guard {
     /// Rings whenever a node is held.
     pub(crate) fn bell(&self) -> watch::Receiver<()> {
         self.0.bell.subscribe()
+    }
+
+    /// Lets everyone go, and holds nobody any more.
+    pub(crate) fn let_go(&self) {
+        self.0.open.send_replace(true);
     }
 
     fn pass(&self, key: &Key, point: Point) -> BoxFuture<'static, ()> {
@@ -95,8 +102,15 @@ impl Guard {
         }
         watched.cut = true;
         drop(nodes);
+        let mut open = self.0.open.subscribe();
         self.0.bell.send_replace(());
-        pending().boxed()
+        async move {
+            // Nobody can let go whom nobody guards any more.
+            if open.wait_for(|open| *open).await.is_err() {
+                pending::<()>().await;
+            }
+        }
+        .boxed()
     }
 
     fn nodes(&self) -> MutexGuard<'_, HashMap<String, Watched>> {
