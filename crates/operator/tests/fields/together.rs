@@ -116,6 +116,9 @@ async fn an_edit_while_a_pod_is_slow_to_go_costs_no_other_cycle() {
         .await;
     let node = scene.api::<SeiNode>().get("node").await.expect("the node");
     assert_eq!(Kstatus::of(&node), Kstatus::InProgress);
+    let dropped = scene.events("node", "PlanSuperseded").await;
+    let told = "the update is dropped, because the spec asks for something else";
+    assert_eq!(dropped, [told]);
     // The template is of the newest spec before the pod is gone.
     scene
         .until_object(

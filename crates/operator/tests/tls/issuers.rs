@@ -133,6 +133,8 @@ async fn an_issuer_that_never_comes_stalls_the_node_until_it_is_asked_to_try_aga
         said(&node, STALLED).2,
         "the change of TLS failed at wait-for-sidecar-tls-secret: wait-for-sidecar-tls-secret was not done within 15m: the issuer x cannot issue yet: the issuer does not exist"
     );
+    let stalled = scene.events("node", "Stalled").await;
+    assert_eq!(stalled, [said(&node, STALLED).2]);
     let (_, reason, _) = said(&node, NodeCondition::NodeUpdateInProgress);
     assert_eq!(reason, "UpdateFailed");
     assert_eq!(Cost::between(&before, &scene.seen("node")), Cost::NOTHING);
@@ -322,6 +324,7 @@ async fn an_issuer_that_is_not_allowed_is_refused_and_the_node_goes_on_as_it_was
         assert_eq!(said(&node, STALLED).1, reason.as_str());
         if tls["issuerName"] == "y" {
             assert_eq!(said(&node, valid).2, refusal);
+            assert_eq!(scene.events("node", "SpecInvalid").await, [refusal]);
         }
         let status = node.status.expect("a status");
         assert_eq!(status.plan, None);

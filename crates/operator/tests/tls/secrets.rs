@@ -211,6 +211,8 @@ async fn deleted_and_restored(scene: &Scene, name: &str) {
 
     scene.delete::<Secret>(name).await;
     let node = until(scene, NodeReason::TlsSecretNotFound).await;
+    let lost = scene.events("node", "SidecarTLSSecretNotReady").await;
+    assert_eq!(lost, [said(&node, READY).2]);
     // The proxy's files are gone by now, and it serves what it has.
     scene
         .until_files("node", |files| files.pair.is_none())
