@@ -2,13 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::api::authorization::v1::{SelfSubjectRulesReview, SelfSubjectRulesReviewSpec};
 use keelson_operator::platform::Account;
 use keelson_operator::rights::{
     self, NAMESPACE, NEEDED, OPERATOR, PROXY, ROLES, Reach, SIDECAR_CLIENT,
 };
+use keelson_testbed::until;
+use kube::Client;
+use kube::api::{Api, PostParams};
+use serde_json::json;
 
-use crate::deployed::OBJECTS;
-use crate::install::{account, attributes, installed, may, of, operator, until_may};
+use crate::deployed::{OBJECTS, apply};
+use crate::install::{SOON, account, attributes, installed, may, of, operator, until_may};
 
 /// What is denied to the operator: group, resource, verb, namespace.
 const DENIED: &[(&str, &str, &str, Option<&str>)] = &[
@@ -115,6 +120,83 @@ async fn the_operator_is_given_nothing_else() {
             !may(&client, attributes).await,
             "{verb} {resource} {group} {namespace:?}"
         );
+    }
+}
+
+/// One right as the API server tells it: verb, group, resource or path, name.
+type Told = (String, String, String, String);
+
+/// Everything a client may do in a namespace.
+async fn told(client: &Client, namespace: &str) -> BTreeSet<Told> {
+    let review = SelfSubjectRulesReview {
+        spec: SelfSubjectRulesReviewSpec {
+            namespace: Some(namespace.to_owned()),
+        },
+        ..SelfSubjectRulesReview::default()
+    };
+    let api = Api::<SelfSubjectRulesReview>::all(client.clone());
+    let review = api.create(&PostParams::default(), &review).await;
+    let status = review.expect("an answer").status.expect("an answer");
+    let mut told = BTreeSet::new();
+    for rule in status.resource_rules {
+        let names = rule.resource_names.filter(|names| !names.is_empty());
+        let names = names.unwrap_or_else(|| vec![String::new()]);
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                let rights = rule.verbs.iter().flat_map(|verb| {
+                    let right = |name: &String| {
+                        (verb.clone(), group.clone(), resource.clone(), name.clone())
+                    };
+                    names.iter().map(right)
+                });
+                told.extend(rights);
+            }
+        }
+    }
+    for rule in status.non_resource_rules {
+        for path in rule.non_resource_urls.iter().flatten() {
+            let right = |verb: &String| (verb.clone(), String::new(), path.clone(), String::new());
+            told.extend(rule.verbs.iter().map(right));
+        }
+    }
+    told
+}
+
+#[tokio::test]
+async fn all_the_operator_may_do_is_its_table_and_what_any_account_may() {
+    let cluster = installed().await;
+    let nobody = json!({
+        "apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": "nobody", "namespace": NAMESPACE},
+    });
+    apply(&cluster.client(), &nobody).await;
+    let nobody = account(cluster, NAMESPACE, "nobody").await;
+    let client = operator(cluster).await;
+    for namespace in [NAMESPACE, "default"] {
+        let roles = ROLES.iter().filter(|role| role.name.starts_with(OPERATOR));
+        let here = roles.filter(|role| role.reach == Reach::Cluster || namespace == NAMESPACE);
+        let asks = here.flat_map(|role| rights::of(role, NAMESPACE));
+        let asks = asks.map(|ask| {
+            let name = ask.name.unwrap_or_default();
+            let (verb, group) = (ask.verb.to_owned(), ask.group.to_owned());
+            (verb, group, ask.path.to_owned(), name)
+        });
+        let mut expected: BTreeSet<Told> = asks.collect();
+        assert!(expected.len() > 60, "{}", expected.len());
+        let any = told(&nobody, namespace).await;
+        assert!(!any.is_empty() && any.is_disjoint(&expected), "{any:?}");
+        expected.extend(any);
+        // Bindings count some moments after they are written.
+        until("what the table says", SOON, async || {
+            let told = told(&client, namespace).await;
+            let more: Vec<_> = told.difference(&expected).collect();
+            let less: Vec<_> = expected.difference(&told).collect();
+            let same = more.is_empty() && less.is_empty();
+            same.then_some(())
+                .ok_or_else(|| format!("in {namespace} more: {more:?}, less: {less:?}"))
+        })
+        .await
+        .expect("nothing else");
     }
 }
 
