@@ -31,6 +31,8 @@ mod rolls;
 mod scaled;
 #[path = "fields/set_up.rs"]
 mod set_up;
+#[path = "fields/silent.rs"]
+mod silent;
 #[path = "fields/table.rs"]
 mod table;
 #[path = "fields/together.rs"]

@@ -5,5 +5,8 @@ mod stage;
 #[path = "node/operator.rs"]
 mod operator;
 
+#[path = "fields/mark.rs"]
+mod mark;
+
 #[path = "node/first.rs"]
 mod first;

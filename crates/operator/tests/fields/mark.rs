@@ -1,11 +1,12 @@
 //! What an edit did to a running node: the difference between two looks at it.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use keelson_api::SeiNode;
-use keelson_api::node_condition::NodeCondition;
+use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_wire::TaskType;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
@@ -151,6 +152,31 @@ pub(crate) async fn look_again(scene: &Scene, node: &str) {
             .until_seen("another look", node, |seen| seen.requests > before)
             .await;
     }
+}
+
+/// What the operator wrote. A token it asks for is no state.
+pub(crate) fn writes(scene: &Scene) -> Vec<String> {
+    let writes = scene.faults().writes().into_iter();
+    let writes = writes.filter(|it| {
+        it.resource != "serviceaccounts" && it.subresource.as_deref() != Some("token")
+    });
+    writes.map(|it| it.to_string()).collect()
+}
+
+/// Looks at nodes that are settled again and again, and says what was written meanwhile.
+pub(crate) async fn written_at_rest(scene: &Scene, nodes: &[&str]) -> Vec<String> {
+    let (ready, reason) = (NodeCondition::Ready, NodeReason::NodeReady);
+    for node in nodes {
+        scene.until_condition(node, ready, true, reason).await;
+        look_again(scene, node).await;
+    }
+    scene.faults().forget();
+    for _ in 0..3 {
+        for node in nodes {
+            look_again(scene, node).await;
+        }
+    }
+    writes(scene)
 }
 
 /// Puts an annotation on a node.

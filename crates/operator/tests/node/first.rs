@@ -4,6 +4,7 @@ use keelson_api::node_status::NodePhase;
 use keelson_wire::TaskType;
 use serde_json::json;
 
+use crate::mark::{writes, written_at_rest};
 use crate::operator::Operator;
 use crate::stage::{Stage, platform};
 
@@ -31,8 +32,10 @@ async fn a_full_node_comes_to_run_and_then_nothing_is_written() {
     );
     assert_eq!(seen.created.len(), 1);
     assert_eq!(seen.deleted.len(), 0);
-    for call in scene.faults().writes() {
-        println!("{call}");
-    }
+    assert!(!writes(&scene).is_empty(), "what is written is seen");
+    assert_eq!(
+        written_at_rest(&scene, &["node"]).await,
+        Vec::<String>::new()
+    );
     assert_eq!(scene.violations(), Vec::<String>::new());
 }
