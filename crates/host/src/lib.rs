@@ -1,4 +1,5 @@
-//! The host components of `nmstate.io`: the webhook and the metrics, each a role of one program.
+//! The host components of `nmstate.io`: the webhook and the metrics, each a role of one program, and
+//! the decisions of the [`handler`].
 //!
 //! [`cli`] says which role, and with what. [`files`] reads certificate and TLS profile and never
 //! gives up the last good ones; [`serving`] listens with them and answers on the health port
@@ -9,6 +10,7 @@
 pub mod answer;
 pub mod cli;
 pub mod files;
+pub mod handler;
 pub mod health;
 pub mod logging;
 pub mod metrics;

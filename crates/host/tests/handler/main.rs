@@ -1,0 +1,12 @@
+//! What the handler decides, without a host: functions of values, and laws over random histories of a
+//! small model of one.
+
+mod state;
+
+use keelson_api::policy::State;
+use serde_json::Value;
+
+/// A state, from JSON.
+fn state(value: Value) -> State {
+    value.as_object().expect("a state is an object").clone()
+}
