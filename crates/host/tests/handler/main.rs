@@ -1,6 +1,7 @@
 //! What the handler decides, without a host: functions of values, and laws over random histories of a
 //! small model of one.
 
+mod selection;
 mod state;
 
 use keelson_api::policy::State;
