@@ -1,6 +1,7 @@
 //! What the handler decides, without a host: functions of values, and laws over random histories of a
 //! small model of one.
 
+mod enactment;
 mod selection;
 mod state;
 
