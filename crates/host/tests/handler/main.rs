@@ -1,7 +1,9 @@
 //! What the handler decides, without a host: functions of values, and laws over random histories of a
 //! small model of one.
 
+mod claims;
 mod enactment;
+mod rollout;
 mod selection;
 mod state;
 
