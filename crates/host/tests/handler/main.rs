@@ -3,6 +3,7 @@
 
 mod claims;
 mod enactment;
+mod journal;
 mod rollout;
 mod selection;
 mod state;
