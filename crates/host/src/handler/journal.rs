@@ -5,7 +5,7 @@
 //! folder brought to disk. Only root may read it, because connection profiles have keys in them.
 //!
 //! A file that cannot be understood is put aside and named, never written over: it may be all there is
-//! to undo a change by.
+//! to undo a change by. What an entry means is for [`decide`](super::decide).
 
 mod entry;
 

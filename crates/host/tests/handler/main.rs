@@ -2,11 +2,14 @@
 //! small model of one.
 
 mod claims;
+mod decide;
 mod enactment;
 mod journal;
+mod recovery;
 mod rollout;
 mod selection;
 mod state;
+mod world;
 
 use keelson_api::policy::State;
 use serde_json::Value;
