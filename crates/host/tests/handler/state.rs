@@ -343,6 +343,12 @@ fn policies_for_one_interface_conflict_by_name() {
             port("eth5", "ovs0", "red"),
         ]
     );
+    let twice = one.conflicts(&one);
+    let only = |it: &Conflict| matches!(it, Conflict::Described(_));
+    assert!(
+        twice.iter().all(only),
+        "both have the same ports: {twice:?}"
+    );
     let said: Vec<String> = one
         .conflicts(&other)
         .iter()
