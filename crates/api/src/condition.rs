@@ -177,4 +177,13 @@ impl HostCondition {
             None => conditions.push(self),
         }
     }
+
+    /// Whether the conditions say that this one holds; `Unknown` where they do not mention it.
+    pub fn truth<T: ConditionType>(conditions: &[Self], kind: T) -> Truth {
+        conditions
+            .iter()
+            .find(|condition| condition.type_ == kind.name())
+            .and_then(|condition| condition.status.parse().ok())
+            .unwrap_or(Truth::Unknown)
+    }
 }

@@ -209,35 +209,30 @@ pub fn unknown(now: Timestamp) -> Vec<HostCondition> {
         .collect()
 }
 
-/// Whether a condition holds; `Unknown` where nothing is said about it.
-pub fn truth(conditions: &[HostCondition], kind: EnactmentCondition) -> Truth {
-    let said = conditions.iter().find(|it| it.type_ == kind.as_str());
-    said.and_then(|it| it.status.parse().ok())
-        .unwrap_or(Truth::Unknown)
-}
-
 /// Whether the host is as the policy asks.
 pub fn is_available(conditions: &[HostCondition]) -> bool {
-    truth(conditions, EnactmentCondition::Available) == Truth::True
+    holds(conditions, EnactmentCondition::Available)
 }
 
 /// Whether the policy is being applied, for the first time or again.
 pub fn is_progressing(conditions: &[HostCondition]) -> bool {
-    truth(conditions, EnactmentCondition::Progressing) == Truth::True
+    holds(conditions, EnactmentCondition::Progressing)
 }
 
 /// Whether the policy failed and is tried again.
 pub fn is_retrying(conditions: &[HostCondition]) -> bool {
-    is_progressing(conditions) && truth(conditions, EnactmentCondition::Failing) == Truth::True
+    is_progressing(conditions) && holds(conditions, EnactmentCondition::Failing)
 }
 
 /// Whether nothing more becomes of the policy by itself: it is enacted, failed or given up.
 pub fn is_finished(conditions: &[HostCondition]) -> bool {
-    let holds = |kind| truth(conditions, kind) == Truth::True;
-    !is_progressing(conditions)
-        && (holds(EnactmentCondition::Available)
-            || holds(EnactmentCondition::Failing)
-            || holds(EnactmentCondition::Aborted))
+    use EnactmentCondition::{Aborted, Available, Failing};
+    let ends = [Available, Failing, Aborted];
+    !is_progressing(conditions) && ends.into_iter().any(|kind| holds(conditions, kind))
+}
+
+fn holds(conditions: &[HostCondition], kind: EnactmentCondition) -> bool {
+    HostCondition::truth(conditions, kind) == Truth::True
 }
 
 /// How often a policy is tried, and with which pauses: the operator's settings.

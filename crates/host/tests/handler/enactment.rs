@@ -6,7 +6,7 @@ use keelson_api::enactment::NodeNetworkConfigurationEnactmentStatus as Status;
 use keelson_api::host_condition::{EnactmentCondition, EnactmentReason};
 use keelson_host::handler::enactment::{
     After, Failure, Retries, Standing, begin, failed, failures, is_available, is_finished,
-    is_progressing, is_retrying, may_try, truth, unknown,
+    is_progressing, is_retrying, may_try, unknown,
 };
 
 const RETRIES: Retries = Retries {
@@ -203,7 +203,8 @@ fn what_conditions_say_of_a_policy_follows_from_two_of_them() {
     }
     let mut odd = unknown(at(0));
     odd[0].status = "Perhaps".to_owned();
-    assert_eq!(truth(&odd, EnactmentCondition::Available), Truth::Unknown);
+    let available = HostCondition::truth(&odd, EnactmentCondition::Available);
+    assert_eq!(available, Truth::Unknown);
 }
 
 #[test]
