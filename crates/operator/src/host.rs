@@ -13,6 +13,7 @@ pub mod controller;
 pub mod loaded;
 mod pass;
 pub mod platform;
+pub mod policies;
 pub mod profile;
 pub mod replicas;
 mod report;

@@ -4,6 +4,8 @@
 mod certificates;
 #[path = "host_decisions/platform.rs"]
 mod platform;
+#[path = "host_decisions/policies.rs"]
+mod policies;
 #[path = "host_decisions/profile.rs"]
 mod profile;
 #[path = "host_decisions/replicas.rs"]
