@@ -3,6 +3,7 @@
 use keelson_api::SeiNode;
 use keelson_operator::platform::read;
 use keelson_proxy::config::{Strictness, load};
+use keelson_render::platform::Right;
 use keelson_render::{Node, Platform, proxy_config};
 use serde_json::{Value, json};
 
@@ -53,6 +54,16 @@ fn the_proxy_reads_every_configuration_the_operator_writes() {
             for word in ["sei.io", "seinodetasks", "\"1e3\"", "\"on\""] {
                 assert!(read.contains(word), "{word} is not in {read}");
             }
+            platform.proxy.right = Right {
+                resource: "seinodes".to_owned(),
+                subresource: Some("sidecar".to_owned()),
+            };
+            let written = proxy_config::config_map(&node, &platform);
+            let text = &written.data.expect("data")[proxy_config::FILE];
+            let (config, warnings) = load(text, Strictness::Refuse).expect(text);
+            assert!(warnings.is_empty(), "{warnings:?} for {text}");
+            let read = format!("{config:?}");
+            assert!(read.contains("\"sidecar\""), "{read}");
         }
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use keelson_api::sidecar::IssuerKind;
 use keelson_render::platform::{
-    Access, Bucket, Class, ObjectStore, Platform, Program, Proxy, Size, Source, follows_files,
+    Access, Bucket, Class, ObjectStore, Platform, Program, Proxy, Right, Size, Source,
+    follows_files,
 };
 
 mod problems;
@@ -223,6 +224,25 @@ fn proxy(reader: &mut Reader<'_>) -> Proxy {
             audience,
         ),
         open_metrics: reader.switch("SEI_OPEN_METRICS").unwrap_or_default(),
+        right: right(reader),
+    }
+}
+
+/// What callers of a sidecar must have a right to.
+fn right(reader: &mut Reader<'_>) -> Right {
+    let said = reader.word("SEI_SIDECAR_RIGHT");
+    let (resource, subresource) = match said.split_once('/') {
+        Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+        None => (said.as_str(), None),
+    };
+    let whole = |part: &str| !part.is_empty() && !part.contains('/');
+    if !said.is_empty() && !(whole(resource) && subresource.as_deref().is_none_or(whole)) {
+        let sentence = format!("is {said:?}, which is no resource or resource/subresource");
+        reader.problems.add("SEI_SIDECAR_RIGHT", sentence);
+    }
+    Right {
+        resource: resource.to_owned(),
+        subresource,
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use keelson_api::names::SIDECAR_ACCESS_RESOURCE;
 
 /// The platform.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +83,26 @@ pub struct Proxy {
     pub audiences: Vec<String>,
     /// Whether the sidecar's metrics are open to all who reach the port.
     pub open_metrics: bool,
+    /// What callers must have a right to.
+    pub right: Right,
+}
+
+/// What callers of a sidecar must have a right to, of the node they call, in the group `sei.io`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Right {
+    /// The resource.
+    pub resource: String,
+    /// What of it; nothing where it is the resource itself.
+    pub subresource: Option<String>,
+}
+
+impl Default for Right {
+    fn default() -> Self {
+        Self {
+            resource: SIDECAR_ACCESS_RESOURCE.to_owned(),
+            subresource: None,
+        }
+    }
 }
 
 /// A bucket.

@@ -4,7 +4,7 @@
 //! proxy that follows its files.
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use keelson_api::names::{SEI_GROUP, SIDECAR_ACCESS_RESOURCE};
+use keelson_api::names::SEI_GROUP;
 use serde_json::{Value, json};
 
 use crate::node::Node;
@@ -40,16 +40,20 @@ pub(crate) fn hash(node: &Node<'_>, platform: &Platform) -> String {
 }
 
 fn text(node: &Node<'_>, platform: &Platform) -> String {
+    let right = &platform.proxy.right;
     let mut config = json!({
         "authorization": {
             "resourceAttributes": {
                 "apiGroup": SEI_GROUP,
-                "resource": SIDECAR_ACCESS_RESOURCE,
+                "resource": right.resource,
                 "namespace": node.namespace,
                 "name": node.name,
             },
         },
     });
+    if let Some(subresource) = &right.subresource {
+        config["authorization"]["resourceAttributes"]["subresource"] = json!(subresource);
+    }
     if platform.proxy.reloads {
         config["paths"] = json!({ "ignore": open_paths(platform) });
         config["tls"] = mode(node);

@@ -2,6 +2,8 @@
 //!
 //! The reader, its sentences and `docs/platform-settings.md` come from these rows.
 
+use keelson_api::names::SIDECAR_ACCESS_RESOURCE;
+
 /// One setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -192,6 +194,11 @@ pub const SETTINGS: &[Setting] = &[
         "SEI_OPEN_METRICS",
         "true",
         "false where the sidecar's metrics need a permission",
+    ),
+    default(
+        "SEI_SIDECAR_RIGHT",
+        SIDECAR_ACCESS_RESOURCE,
+        "the resource of sei.io, or resource/subresource such as seinodes/sidecar, that callers of a sidecar must have a right to; give it to the ServiceAccount whose tokens go to sidecars first",
     ),
     optional(
         "SEI_OBJECT_STORE_ENDPOINT",

@@ -51,6 +51,17 @@ fn a_malformed_value_is_shown_with_what_to_write_instead() {
         ),
         ("SEI_NETWORK_POLICY", "yes", format!("is \"yes\" {switch}")),
         ("SEI_OPEN_METRICS", "0", format!("is \"0\" {switch}")),
+        (
+            "SEI_SIDECAR_RIGHT",
+            "seinodes/",
+            "is \"seinodes/\", which is no resource or resource/subresource".to_owned(),
+        ),
+        (
+            "SEI_SIDECAR_RIGHT",
+            "sei.io/seinodes/sidecar",
+            "is \"sei.io/seinodes/sidecar\", which is no resource or resource/subresource"
+                .to_owned(),
+        ),
         ("SEI_PROXY_RELOADS", "True", format!("is \"True\" {switch}")),
         (
             "SEI_TEMPLATE_UPGRADE",

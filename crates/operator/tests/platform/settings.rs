@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use keelson_api::sidecar::IssuerKind;
 use keelson_operator::platform::{self, AllowedIssuer, Need, SETTINGS, Settings, read};
-use keelson_render::platform::{Bucket, ObjectStore, Size, Source};
+use keelson_render::platform::{Bucket, ObjectStore, Right, Size, Source};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
@@ -207,6 +207,7 @@ fn what_nobody_says_has_a_default() {
     assert_eq!(render.termination_grace_seconds, 300);
     assert!(render.proxy.reloads, "keelson-proxy follows its files");
     assert!(render.proxy.open_metrics);
+    assert_eq!(render.proxy.right, Right::default());
     assert_eq!(render.proxy.audiences, Vec::<String>::new());
     assert_eq!(render.object_store, ObjectStore::default());
     assert!(!settings.rolls_outdated);
@@ -240,6 +241,7 @@ fn what_is_said_counts_and_not_the_default() {
         ("SEI_KUBE_RBAC_PROXY_IMAGE", "proxy-of-our-own:3"),
         ("SEI_PROXY_RELOADS", "true"),
         ("SEI_OPEN_METRICS", "false"),
+        ("SEI_SIDECAR_RIGHT", "seinodes/sidecar"),
         ("SEI_OBJECT_STORE_ENDPOINT", "http://s3.storage.svc:7070"),
         ("SEI_OBJECT_STORE_SECRET", "bucket-keys"),
         ("SEI_AUDIENCES", "https://kubernetes.default.svc, ci,"),
@@ -257,6 +259,9 @@ fn what_is_said_counts_and_not_the_default() {
 
     assert!(render.proxy.reloads);
     assert!(!render.proxy.open_metrics);
+    let right = &render.proxy.right;
+    assert_eq!(right.resource, "seinodes");
+    assert_eq!(right.subresource.as_deref(), Some("sidecar"));
     let reach = ObjectStore {
         endpoint: Some("http://s3.storage.svc:7070".to_owned()),
         secret: Some("bucket-keys".to_owned()),

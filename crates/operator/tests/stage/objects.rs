@@ -9,7 +9,7 @@ use keelson_api::names::Label;
 use keelson_render::names;
 use keelson_render::platform::{
     Access, Bucket, Class, DEFAULT_TERMINATION_GRACE_SECONDS, ObjectStore, Platform, Program,
-    Proxy, Size, Source,
+    Proxy, Right, Size, Source,
 };
 use keelson_testbed::{Authority, Identity};
 use kube::api::ObjectMeta;
@@ -54,6 +54,7 @@ pub(crate) fn platform() -> Platform {
             reloads: true,
             audiences: vec!["https://kubernetes.default.svc".to_owned()],
             open_metrics: true,
+            right: Right::default(),
         },
         termination_grace_seconds: DEFAULT_TERMINATION_GRACE_SECONDS,
         access: Some(Access {

@@ -1,7 +1,7 @@
 //! The proxy in every TLS state: its configuration, its arguments, and what that does to the pod.
 
 use keelson_api::SeiNode;
-use keelson_render::platform::follows_files;
+use keelson_render::platform::{Right, follows_files};
 use keelson_render::{Node, Platform, proxy_config};
 use serde_json::{Value, json};
 
@@ -31,6 +31,27 @@ fn a_caller_needs_the_right_to_the_tasks_of_this_node() {
             json!({"resourceAttributes": {
                 "apiGroup": "sei.io",
                 "resource": "seinodetasks",
+                "namespace": "chain",
+                "name": "node-0",
+            }})
+        );
+    }
+}
+
+#[test]
+fn a_platform_may_ask_callers_for_another_right() {
+    for mut platform in [platform(), original_proxy()] {
+        platform.proxy.right = Right {
+            resource: "seinodes".to_owned(),
+            subresource: Some("sidecar".to_owned()),
+        };
+        let config = config(&with("sidecar", json!({})), &platform);
+        assert_eq!(
+            config["authorization"],
+            json!({"resourceAttributes": {
+                "apiGroup": "sei.io",
+                "resource": "seinodes",
+                "subresource": "sidecar",
                 "namespace": "chain",
                 "name": "node-0",
             }})

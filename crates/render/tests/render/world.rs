@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use keelson_api::SeiNode;
 use keelson_api::names::Label;
 use keelson_render::platform::{
-    Access, Bucket, Class, ObjectStore, Platform, Program, Proxy, Size, Source,
+    Access, Bucket, Class, ObjectStore, Platform, Program, Proxy, Right, Size, Source,
 };
 use keelson_render::{Node, bootstrap, pod, stateful_set};
 use serde_json::{Value, json};
@@ -60,6 +60,7 @@ pub(crate) fn platform() -> Platform {
             reloads: true,
             audiences: vec!["https://kubernetes.default.svc".to_owned()],
             open_metrics: true,
+            right: Right::default(),
         },
         termination_grace_seconds: 300,
         access: Some(Access {
