@@ -140,7 +140,7 @@ async fn up(name: &str) -> Result<(), Error> {
     let folder = program.parent().unwrap_or(&program).display();
     println!("\nKubernetes {KUBERNETES} with Keelson. For a shell that finds it:\n");
     println!("  export KUBECONFIG={} PATH={folder}:$PATH", file.display());
-    println!("\nThen try:\n\n{}", up::NEXT);
+    println!("\nThen try:\n\n{}", up::next("localhost"));
     println!("\n`make down` takes everything away.");
     Ok(())
 }
@@ -155,7 +155,7 @@ async fn up_elsewhere(kubeconfig: &Path, at: &Where) -> Result<(), Error> {
     });
     let kubectl = Kubectl::new(program(Program::Kubectl)?, kubeconfig);
     up::up(&kubectl, &installer, &classes.collect()).await?;
-    println!("\nTry:\n\n{}", up::NEXT);
+    println!("\nTry:\n\n{}", up::next(&at.registry));
     Ok(())
 }
 

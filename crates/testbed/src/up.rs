@@ -186,8 +186,15 @@ fn screen(nodes: &[Shown]) {
     }
 }
 
-/// Five things to do next, for a shell that has `kubectl` and KUBECONFIG.
-pub(crate) const NEXT: &str = r#"  # a new release: one pod cycle
+/// Five things to do next, for a shell that has `kubectl` and KUBECONFIG, with images of this registry.
+pub(crate) fn next(registry: &str) -> String {
+    NEXT.replace(
+        "localhost/",
+        &format!("{}/", registry.trim_end_matches('/')),
+    )
+}
+
+const NEXT: &str = r#"  # a new release: one pod cycle
   kubectl -n local patch seinode full-0 --type merge -p '{"spec":{"image":"localhost/seid:v6.1.0"}}'
   # TLS before the sidecar: no pod cycle
   kubectl -n local patch seinode full-0 --type merge -p '{"spec":{"sidecar":{"tls":{"issuerName":"local-ca"}}}}'
@@ -198,3 +205,18 @@ pub(crate) const NEXT: &str = r#"  # a new release: one pod cycle
   curl -s -H "Authorization: Bearer $(kubectl -n keelson-system create token keelson-sidecar-client --audience keelson-sidecar/local/full-1)" http://localhost:18443/v0/tasks
   # a node goes, its volume stays
   kubectl -n local delete seinode full-1"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_try_next_names_the_image_where_the_cluster_has_it() {
+        assert_eq!(next("localhost"), NEXT);
+        let there = next("registry.example/keelson/");
+        assert!(there.contains("\"registry.example/keelson/seid:v6.1.0\""));
+        assert!(!there.contains("localhost/"), "{there}");
+        // The sidecar is still opened on this machine.
+        assert!(there.contains("http://localhost:18443/v0/tasks"), "{there}");
+    }
+}
