@@ -36,7 +36,11 @@ pub fn pods(profile: Profile, volumes: usize) -> Result<Pods, Error> {
     let mut wanted = images::products(profile, &folder.join("programs"))?;
     wanted.extend(images::peers()?);
     let progress = Progress::start("writing images");
-    let written = images::write_all(&wanted, &folder)?;
+    let mut written = Vec::new();
+    for (done, image) in wanted.iter().enumerate() {
+        progress.at(done, wanted.len());
+        written.extend(images::write_all(std::slice::from_ref(image), &folder)?);
+    }
     progress.done();
     Ok(ready_pods(
         volumes,

@@ -13,6 +13,7 @@ use crate::images;
 use crate::install::{pods, ready_pods};
 use crate::packages;
 use crate::products::Profile;
+use crate::programs::Program;
 use crate::progress::{Progress, say, spelled};
 use crate::state;
 use nix::sys::signal::{Signal, kill};
@@ -25,12 +26,20 @@ use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
 const READY: &str = "ready";
+/// How often it is shown how many components are started.
+const GLANCE: Duration = Duration::from_millis(500);
 /// How many nodes a person may have at once.
 const VOLUMES: usize = 16;
 
 /// The folder of the named cluster.
 pub(crate) fn folder(name: &str) -> PathBuf {
     cache::clusters().join(name)
+}
+
+/// How many components of the named cluster were started.
+fn started_of(name: &str) -> usize {
+    let pids = std::fs::read_dir(folder(name).join("pids"));
+    pids.map_or(0, |pids| pids.flatten().count())
 }
 
 /// Whether the named cluster is up.
@@ -64,12 +73,17 @@ pub(crate) async fn up(name: &str) -> Result<(), Error> {
         .doing(|| "the process that keeps the cluster could not be started")?;
     let mut lines = BufReader::new(keeper.stdout.take().expect("it is piped")).lines();
     let heard = async {
-        while let Ok(Some(line)) = lines.next_line().await {
-            if line == READY {
-                return true;
+        loop {
+            tokio::select! {
+                line = lines.next_line() => match line {
+                    Ok(Some(line)) if line == READY => return true,
+                    Ok(Some(_)) => {}
+                    Ok(None) | Err(_) => return false,
+                },
+                // There is a process for each program: kubectl has none, and containerd one besides.
+                () = tokio::time::sleep(GLANCE) => progress.at(started_of(name), Program::ALL.len()),
             }
         }
-        false
     };
     let ready = tokio::select! {
         ready = heard => ready,

@@ -46,13 +46,15 @@ impl Module {
     pub(crate) fn build(&self, missing: &[Source], built: &Path) -> Result<(), Error> {
         for (done, source) in missing.iter().enumerate() {
             let count = format!("{} of {}", done + 1, missing.len());
-            self.build_one(*source, &count, &built.join(source.name))?;
+            let progress = Progress::start(format!("building {} ({count})", source.name));
+            progress.at(done, missing.len());
+            self.build_one(*source, &built.join(source.name))?;
+            progress.done();
         }
         Ok(())
     }
 
-    fn build_one(&self, source: Source, count: &str, target: &Path) -> Result<(), Error> {
-        let progress = Progress::start(format!("building {} ({count})", source.name));
+    fn build_one(&self, source: Source, target: &Path) -> Result<(), Error> {
         let folder = target.parent().unwrap_or(target);
         std::fs::create_dir_all(folder)
             .doing(|| format!("{} could not be made", folder.display()))?;
@@ -63,9 +65,7 @@ impl Module {
         let output = command.output().doing(|| "`go` could not be started")?;
         succeeded(format!("building {}", source.name), &output)?;
         std::fs::rename(&partial, target)
-            .doing(|| format!("{} could not be kept", target.display()))?;
-        progress.done();
-        Ok(())
+            .doing(|| format!("{} could not be kept", target.display()))
     }
 
     /// `go` in the module's folder, with what we say and nothing the machine says.

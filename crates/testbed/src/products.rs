@@ -8,12 +8,12 @@
 use crate::cache;
 use crate::command::succeeded;
 use crate::error::{Doing, Error};
-use crate::progress::Progress;
+use crate::progress::{Progress, on_terminal};
 use clap::ValueEnum;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A program of Keelson's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,15 +67,14 @@ struct Target {
 
 /// The files of all programs, built where they are not there or old.
 pub fn build(profile: Profile) -> Result<BTreeMap<Product, PathBuf>, Error> {
-    let progress = Progress::start("building Keelson's programs");
+    let progress = Progress::beside("building Keelson's programs");
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());
     let mut command = Command::new(cargo);
     command.args([
         "build",
-        "--quiet",
         "--locked",
         "--bins",
-        "--message-format=json",
+        "--message-format=json-render-diagnostics",
     ]);
     for product in Product::ALL {
         command.args(["--package", product.name()]);
@@ -84,6 +83,11 @@ pub fn build(profile: Profile) -> Result<BTreeMap<Product, PathBuf>, Error> {
         command.arg("--release");
     }
     command.current_dir(cache::checkout());
+    match on_terminal() {
+        // Nobody knows better how much there is to build.
+        true => command.stderr(Stdio::inherit()),
+        false => command.arg("--quiet"),
+    };
     let output = command.output().doing(|| "`cargo` could not be started")?;
     let said = succeeded("building Keelson's programs", &output)?;
     let built = programs(&said);

@@ -57,18 +57,20 @@ pub(crate) async fn up(
     let mut first: BTreeMap<String, u64> = BTreeMap::new();
     let shown = until("the nodes of the example", PATIENCE, async || {
         let shown = look(kubectl, &names).map_err(|error| error.to_string())?;
-        let lines: Vec<String> = shown.iter().map(Shown::line).collect();
-        progress.tell(&lines.join(", "));
         for node in &shown {
             if let Some(height) = node.height.filter(|it| *it > 0) {
                 first.entry(node.name.clone()).or_insert(height);
             }
         }
-        let makes = |node: &Shown| {
+        let makes = |node: &&Shown| {
             let begun = first.get(&node.name);
             node.phase == "Running" && begun.is_some_and(|begun| node.height > Some(*begun))
         };
-        match shown.iter().all(makes) {
+        let making = shown.iter().filter(makes).count();
+        progress.at(making, shown.len());
+        let lines: Vec<String> = shown.iter().map(Shown::line).collect();
+        progress.tell(&lines.join(", "));
+        match making == shown.len() {
             true => Ok(Some(shown)),
             false if installer.is_hopeless(NAMESPACE) => Ok(None),
             false => Err(lines.join(", ")),
