@@ -1,19 +1,19 @@
-//! Why pods do not come up: a sentence for each, and what helps, read from what pods and events say.
-//! Pure; who asks for them, and for logs, is [`crate::install`].
+//! Why pods and nodes do not come up: a sentence for each, and what helps, read from what pods and
+//! events say. Pure; who asks for them, and for logs, is [`crate::install`].
 
 use serde_json::Value;
 
-/// What keeps one pod from running.
+/// What keeps one pod from running, or one node from making blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {
-    /// The pod.
-    pub(crate) pod: String,
+    /// The pod, or the node.
+    pub(crate) of: String,
     /// The container whose log may say more.
     pub(crate) log_of: Option<String>,
     /// What is wrong, in the cluster's words.
     pub(crate) why: String,
     /// What to do.
-    pub(crate) help: &'static str,
+    pub(crate) help: String,
     /// Waiting longer will not mend it.
     pub(crate) lasts: bool,
 }
@@ -26,6 +26,22 @@ const CRASHES: &str =
 const PLACE: &str = "give the cluster a node with room and the label karpenter.sh/nodepool=local, and volumes of a class that STORAGE_CLASS=… names";
 const EVENTS: &str = "see what the cluster says of it, correct it, and run `make up` again";
 
+/// How often a container may end before nobody waits for it any more.
+const OFTEN: u64 = 5;
+
+/// What is wrong with a node none of whose pods are in trouble: it says so itself, or makes no blocks.
+pub(crate) fn of_node(namespace: &str, name: &str, says: &str) -> Trouble {
+    Trouble {
+        of: name.to_owned(),
+        log_of: None,
+        why: says.to_owned(),
+        help: format!(
+            "read `kubectl --namespace {namespace} describe seinode {name}`, correct what it names, and run `make up` again"
+        ),
+        lasts: false,
+    }
+}
+
 /// What keeps the pods of a namespace from running; nothing where they run.
 pub(crate) fn troubles(pods: &Value, events: &Value) -> Vec<Trouble> {
     let pods = pods["items"].as_array();
@@ -37,10 +53,10 @@ pub(crate) fn troubles(pods: &Value, events: &Value) -> Vec<Trouble> {
     // A pod that was not even made is only in events.
     if found.is_empty() && pods.is_none_or(Vec::is_empty) {
         found.extend(warning(events, None).map(|why| Trouble {
-            pod: "no pod".to_owned(),
+            of: "no pod".to_owned(),
             log_of: None,
             why,
-            help: EVENTS,
+            help: EVENTS.to_owned(),
             lasts: false,
         }));
     }
@@ -55,11 +71,11 @@ fn of_pod(pod: &Value, events: &Value) -> Option<Trouble> {
         .iter()
         .flat_map(|list| status[list].as_array())
         .flatten();
-    let trouble = |log_of, why, help, lasts| Trouble {
-        pod: name.clone(),
+    let trouble = |log_of, why, help: &str, lasts| Trouble {
+        of: name.clone(),
         log_of,
         why,
-        help,
+        help: help.to_owned(),
         lasts,
     };
     if let Some(found) = containers.find_map(|it| of_container(it, &trouble)) {
@@ -99,7 +115,9 @@ fn of_container(
         "CrashLoopBackOff" => {
             let code = &container["lastState"]["terminated"]["exitCode"];
             let why = format!("container {name} ends again and again, with code {code}");
-            Some(trouble(Some(name), why, CRASHES, false))
+            // Once may be bad luck with what it needs, and that often is not.
+            let lasts = container["restartCount"].as_u64() >= Some(OFTEN);
+            Some(trouble(Some(name), why, CRASHES, lasts))
         }
         _ => None,
     }
@@ -163,6 +181,19 @@ mod tests {
         let found = troubles(&pod(status), &Value::Null);
         assert_eq!(found[0].log_of.as_deref(), Some("c"));
         assert!(found[0].why.ends_with("with code 2"), "{found:?}");
+        assert!(!found[0].lasts, "it may come up yet");
+    }
+
+    #[test]
+    fn a_container_that_has_ended_often_is_not_waited_for() {
+        let ended = |times: u64| {
+            let status = json!({ "containerStatuses": [{
+                "name": "c", "state": { "waiting": { "reason": "CrashLoopBackOff" } },
+                "restartCount": times,
+            }] });
+            troubles(&pod(status), &Value::Null)[0].lasts
+        };
+        assert!(!ended(OFTEN - 1) && ended(OFTEN));
     }
 
     #[test]

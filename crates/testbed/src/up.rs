@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::install::Installer;
 use crate::kubectl::Kubectl;
 use crate::progress::Progress;
+use crate::trouble::{Trouble, of_node};
 use crate::wait::until;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use std::time::Duration;
 /// The namespace of the example, its chain, and where its genesis is kept.
 const NAMESPACE: &str = "local";
 const CHAIN: &str = "local-1";
+const CHAIN_OF_EXAMPLE: &str = "chain local-1 of namespace local";
 const KEPT: &str = "genesis";
 const GENESIS: &str = "genesis.json";
 const VALIDATOR: &str = "validator";
@@ -55,6 +57,7 @@ pub(crate) async fn up(
         .filter_map(|it| it["metadata"]["name"].as_str())
         .collect();
     let mut first: BTreeMap<String, u64> = BTreeMap::new();
+    let mut late = Vec::new();
     let shown = until("the nodes of the example", PATIENCE, async || {
         let shown = look(kubectl, &names).map_err(|error| error.to_string())?;
         for node in &shown {
@@ -62,15 +65,16 @@ pub(crate) async fn up(
                 first.entry(node.name.clone()).or_insert(height);
             }
         }
-        let makes = |node: &&Shown| {
+        let makes = |node: &Shown| {
             let begun = first.get(&node.name);
             node.phase == "Running" && begun.is_some_and(|begun| node.height > Some(*begun))
         };
-        let making = shown.iter().filter(makes).count();
-        progress.at(making, shown.len());
+        let waits = shown.iter().filter(|node| !makes(node));
+        late = waits.map(Shown::trouble).collect();
+        progress.at(shown.len() - late.len(), shown.len());
         let lines: Vec<String> = shown.iter().map(Shown::line).collect();
         progress.tell(&lines.join(", "));
-        match making == shown.len() {
+        match late.is_empty() {
             true => Ok(Some(shown)),
             false if installer.is_hopeless(NAMESPACE) => Ok(None),
             false => Err(lines.join(", ")),
@@ -83,8 +87,10 @@ pub(crate) async fn up(
             screen(&shown);
             Ok(())
         }
-        Ok(None) => Err(installer.not_up("the chain", NAMESPACE)),
-        Err(late) => Err(installer.not_up(&late.to_string(), NAMESPACE)),
+        // The pods say why, and the nodes that wait for them do not know.
+        Ok(None) => Err(installer.not_up(CHAIN_OF_EXAMPLE, NAMESPACE, Vec::new())),
+        Err(unseen) if late.is_empty() => Err(unseen),
+        Err(_) => Err(installer.not_up(CHAIN_OF_EXAMPLE, NAMESPACE, late)),
     }
 }
 
@@ -178,6 +184,17 @@ impl Shown {
             None => format!("{name} {phase} ({doing})"),
         }
     }
+
+    /// What a person is told of a node that does not make blocks.
+    fn trouble(&self) -> Trouble {
+        let Self { phase, doing, .. } = self;
+        let says = match self.height {
+            _ if !doing.is_empty() => doing.clone(),
+            Some(height) => format!("it is {phase} and stays at block {height}"),
+            None => format!("it is {phase} and tells no block"),
+        };
+        of_node(NAMESPACE, &self.name, &says)
+    }
 }
 
 fn screen(nodes: &[Shown]) {
@@ -211,6 +228,34 @@ const NEXT: &str = r#"  # a new release: one pod cycle
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn told(node: &Value, height: Option<u64>) -> Trouble {
+        shown("full-0", node, height).trouble()
+    }
+
+    #[test]
+    fn a_node_that_makes_no_blocks_is_told_with_its_own_words_and_what_to_do() {
+        let condition = |kind: &str, status: &str, message: &str| json!({ "type": kind, "status": status, "message": message });
+        let stalled = json!({ "status": { "phase": "Initializing", "conditions": [
+            condition("Reconciling", "True", "it is being set up"),
+            condition("Stalled", "True", "the genesis is not in the bucket"),
+        ] } });
+        let trouble = told(&stalled, None);
+        assert_eq!(trouble.why, "the genesis is not in the bucket");
+        let command = "`kubectl --namespace local describe seinode full-0`";
+        assert!(trouble.help.contains(command), "{trouble:?}");
+
+        let slow = json!({ "status": { "phase": "Initializing", "conditions": [
+            condition("Reconciling", "True", "it is being set up"),
+            condition("Stalled", "False", "nothing is stalled"),
+        ] } });
+        assert_eq!(told(&slow, None).why, "it is being set up");
+        let stuck = json!({ "status": { "phase": "Running", "conditions": [] } });
+        let stays = "it is Running and stays at block 7";
+        assert_eq!(told(&stuck, Some(7)).why, stays);
+        let silent = "it is Pending and tells no block";
+        assert_eq!(told(&Value::Null, None).why, silent);
+    }
 
     #[test]
     fn what_to_try_next_names_the_image_where_the_cluster_has_it() {

@@ -23,7 +23,8 @@ impl Installer {
             let words = [&words[..], &["--timeout=5s"]].concat();
             while self.kubectl.run(&words).is_err() {
                 if begun.elapsed() > PATIENCE || self.is_hopeless(namespace) {
-                    return Err(self.not_up(&format!("{namespace} {deployment}"), namespace));
+                    let what = format!("{deployment} of namespace {namespace}");
+                    return Err(self.not_up(&what, namespace, Vec::new()));
                 }
             }
         }
@@ -34,7 +35,7 @@ impl Installer {
     /// look for it in minutes only.
     pub(crate) fn renew(&self, namespace: &str) -> Result<(), Error> {
         for stuck in self.troubles(namespace).iter().filter(|it| it.lasts) {
-            let words = ["--namespace", namespace, "delete", "pod", &stuck.pod];
+            let words = ["--namespace", namespace, "delete", "pod", &stuck.of];
             let words = [&words[..], &["--ignore-not-found"]].concat();
             self.kubectl.run(&words)?;
         }
@@ -46,15 +47,21 @@ impl Installer {
         self.troubles(namespace).iter().any(|it| it.lasts)
     }
 
-    /// What does not come up in a namespace, with the reasons the cluster gives.
-    pub(crate) fn not_up(&self, what: &str, namespace: &str) -> Error {
+    /// What does not come up in a namespace, with the reasons the cluster gives; what nodes say counts
+    /// where their pods are in no trouble.
+    pub(crate) fn not_up(&self, what: &str, namespace: &str, nodes: Vec<Trouble>) -> Error {
         let evidence = cache::folder().join("not-up.log");
-        let troubles = self.troubles(namespace).into_iter().map(|trouble| {
-            let Trouble { pod, why, help, .. } = &trouble;
-            let log = self.end_of_log(namespace, &trouble);
-            format!("\n  {pod}: {why}{log}\n  What to do: {help}")
+        let mut all = self.troubles(namespace);
+        let pods: Vec<String> = all.iter().map(|it| it.of.clone()).collect();
+        let mut nodes = nodes;
+        nodes.retain(|node| !pods.contains(&format!("{}-0", node.of)));
+        all.extend(nodes);
+        let why = all.iter().map(|trouble| {
+            let Trouble { of, why, help, .. } = trouble;
+            let log = self.end_of_log(namespace, trouble);
+            format!("\n  {of}: {why}{log}\n  What to do: {help}")
         });
-        let why: String = troubles.collect();
+        let why: String = why.collect();
         // What cannot be kept is not needed more than the reason.
         let _ = std::fs::write(&evidence, self.look(namespace));
         Error::NotUp {
@@ -76,7 +83,7 @@ impl Installer {
         let Some(container) = &of.log_of else {
             return String::new();
         };
-        let place = ["--namespace", namespace, "logs", &of.pod, "--container"];
+        let place = ["--namespace", namespace, "logs", &of.of, "--container"];
         let which = [container.as_str(), "--previous", "--tail=5"];
         let said = self.kubectl.run(&[&place[..], &which].concat());
         let said = said.unwrap_or_default();
