@@ -183,12 +183,14 @@ impl Chain {
         )
     }
 
-    /// Applies a node with kubectl.
-    pub(crate) fn apply(&self, node: &Value) {
-        self.world
+    /// Applies an object with kubectl, as a person does who has it in a file.
+    pub(crate) fn apply(&self, object: &Value) {
+        let text = object.to_string();
+        let applied = self
+            .world
             .kubectl
-            .apply(std::slice::from_ref(node))
-            .expect("a node");
+            .feed(&["apply", "-f", "-"], text.as_bytes());
+        applied.expect("an object that is applied");
     }
 
     /// The node as it is.
