@@ -21,14 +21,30 @@ use std::time::{Duration, Instant};
 const SWITCH: Duration = Duration::from_secs(15);
 const NODE: &str = "validator";
 
-/// The authority of the Secret the proxy serves from.
-async fn authority(chain: &Chain) -> Result<CertificateDer<'static>, String> {
-    let secrets = Api::<Secret>::namespaced(chain.world.cluster.client(), &chain.name);
-    let secret = secrets.get(&format!("{NODE}-sidecar-tls")).await;
+/// A certificate in a Secret.
+async fn kept(
+    chain: &Chain,
+    namespace: &str,
+    secret: &str,
+    entry: &str,
+) -> Result<CertificateDer<'static>, String> {
+    let secrets = Api::<Secret>::namespaced(chain.world.cluster.client(), namespace);
+    let secret = secrets.get(secret).await;
     let secret = secret.map_err(|error| error.to_string())?;
     let data = secret.data.unwrap_or_default();
-    let ByteString(pem) = data.get("ca.crt").ok_or("no authority yet")?;
+    let ByteString(pem) = data.get(entry).ok_or(format!("no {entry} yet"))?;
     CertificateDer::from_pem_slice(pem).map_err(|error| error.to_string())
+}
+
+/// The authority of the Secret the proxy serves from.
+async fn authority(chain: &Chain) -> Result<CertificateDer<'static>, String> {
+    kept(chain, &chain.name, &format!("{NODE}-sidecar-tls"), "ca.crt").await
+}
+
+/// The certificate of an issuer itself.
+async fn issuer(chain: &Chain, namespace: &str, name: &str) -> CertificateDer<'static> {
+    let own = kept(chain, namespace, name, "tls.crt").await;
+    own.expect("an authority")
 }
 
 /// The certificate that is served, once it was verified against the authority of the Secret and the
@@ -177,6 +193,8 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
         "TLS is on the wire {:.1?} after it was asked for",
         asked.elapsed()
     );
+    let asked_for = issuer(&chain, "cert-manager", "local-ca").await;
+    assert_eq!(authority(&chain).await, Ok(asked_for));
     assert_ne!(plain(&chain).await, Some(200), "plaintext is refused");
     chain.running(NODE).await;
     assert_eq!(Mark::of(&chain, NODE).await, before);
@@ -186,15 +204,14 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
     let asked = Instant::now();
     let other = json!({ "issuerName": "other-ca", "issuerKind": "Issuer" });
     chain.apply(&with_tls(&chain, other));
-    let cluster_authority = authority(&chain).await.expect("an authority");
     let second = serves_another(&chain, std::slice::from_ref(&first)).await;
     println!(
         "another issuer is on the wire after {:.1?}",
         asked.elapsed()
     );
     chain.running(NODE).await;
-    let own_authority = authority(&chain).await.expect("an authority");
-    assert_ne!(own_authority, cluster_authority);
+    let other = issuer(&chain, &chain.name, "other-ca").await;
+    assert_eq!(authority(&chain).await.as_ref(), Ok(&other));
 
     let asked = Instant::now();
     renew(&chain);
@@ -203,10 +220,7 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
         "a renewed certificate is on the wire after {:.1?}",
         asked.elapsed()
     );
-    assert_eq!(
-        authority(&chain).await.expect("an authority"),
-        own_authority
-    );
+    assert_eq!(authority(&chain).await.as_ref(), Ok(&other));
     chain.running(NODE).await;
 
     let asked = Instant::now();
