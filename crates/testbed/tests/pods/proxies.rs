@@ -4,7 +4,7 @@
 //! themselves.
 
 use crate::mark::{Mark, Pods};
-use crate::tls::{plain, serves_another, with_tls};
+use crate::tls::{REFUSED, plain, serves_another, with_tls};
 use crate::world::{Chain, PATIENCE, World, world};
 use keelson_api::SeiNode;
 use keelson_api::names::Port;
@@ -68,7 +68,7 @@ async fn a_new_image_of_the_proxy_restarts_the_proxy_alone() {
         .await;
     expected.restarts.insert("kube-rbac-proxy".to_owned(), 1);
     assert_eq!(Mark::of(&chain, NODE).await, expected);
-    assert_eq!(plain(&chain).await, Some(200));
+    assert_eq!(plain(&chain).await, Ok(200));
     assert_eq!(stranger(&chain).await, Ok(401));
     chain.makes_blocks(NODE, 2).await;
 }
@@ -83,7 +83,7 @@ async fn kube_rbac_proxy_serves_plaintext_and_each_toggle_of_tls_is_one_pod_cycl
     let seen = chain.running(NODE).await;
     let proxy = seen.status.and_then(|it| it.current_proxy_image);
     assert_eq!(proxy.as_ref(), Some(&image));
-    assert_eq!(plain(&chain).await, Some(200));
+    assert_eq!(plain(&chain).await, Ok(200));
     assert_eq!(stranger(&chain).await, Ok(401));
     chain.makes_blocks(NODE, 2).await;
 
@@ -104,7 +104,7 @@ async fn kube_rbac_proxy_serves_plaintext_and_each_toggle_of_tls_is_one_pod_cycl
         })
         .await;
     serves_another(&chain, &[]).await;
-    assert_ne!(plain(&chain).await, Some(200), "plaintext is refused");
+    assert_eq!(plain(&chain).await, REFUSED);
     chain.makes_blocks(NODE, 2).await;
     let seen = pods.seen();
     assert_eq!(seen.len(), 2, "the pod before and the pod after: {seen:?}");
@@ -115,7 +115,7 @@ async fn kube_rbac_proxy_serves_plaintext_and_each_toggle_of_tls_is_one_pod_cycl
             served(seen, false)
         })
         .await;
-    assert_eq!(plain(&chain).await, Some(200));
+    assert_eq!(plain(&chain).await, Ok(200));
     assert_eq!(stranger(&chain).await, Ok(401));
     chain.makes_blocks(NODE, 2).await;
     let seen = pods.seen();

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 /// Within which a change of TLS is on the wire.
 const SWITCH: Duration = Duration::from_secs(15);
 const NODE: &str = "validator";
+/// What who speaks plaintext to a port with TLS is told.
+pub(crate) const REFUSED: Result<u16, String> = Ok(400);
 
 /// A certificate in a Secret.
 async fn kept(
@@ -96,9 +98,10 @@ pub(crate) async fn serves_another(
     waited.await.expect("a certificate")
 }
 
-pub(crate) async fn plain(chain: &Chain) -> Option<u16> {
+/// How the port answers who speaks plaintext.
+pub(crate) async fn plain(chain: &Chain) -> Result<u16, String> {
     let answer = chain.get(NODE, Port::Api, "/v0/healthz").await;
-    answer.ok().map(|(status, _)| status)
+    answer.map(|(status, _)| status)
 }
 
 pub(crate) fn with_tls(chain: &Chain, tls: Value) -> Value {
@@ -184,7 +187,7 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
         .await
         .max(Duration::from_secs(1));
     let before = Mark::of(&chain, NODE).await;
-    assert_eq!(plain(&chain).await, Some(200));
+    assert_eq!(plain(&chain).await, Ok(200));
 
     let asked = Instant::now();
     chain.apply(&with_tls(&chain, json!({ "issuerName": "local-ca" })));
@@ -195,7 +198,7 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
     );
     let asked_for = issuer(&chain, "cert-manager", "local-ca").await;
     assert_eq!(authority(&chain).await, Ok(asked_for));
-    assert_ne!(plain(&chain).await, Some(200), "plaintext is refused");
+    assert_eq!(plain(&chain).await, REFUSED);
     chain.running(NODE).await;
     assert_eq!(Mark::of(&chain, NODE).await, before);
     Quiet::begin(&chain, NODE).holds().await;
@@ -227,7 +230,7 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
     chain.apply(&chain.validator());
     let waited = until("plaintext on the wire", SWITCH, async || {
         match plain(&chain).await {
-            Some(200) => Ok(()),
+            Ok(200) => Ok(()),
             other => Err(format!("{other:?}")),
         }
     });
