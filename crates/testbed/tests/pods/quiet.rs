@@ -11,7 +11,7 @@ const LOOKS: u64 = 3;
 /// Counts the operator's looks at nodes, by namespace.
 const COUNTER: &str = "sei_controller_seinode_sidecar_health_probes_total";
 
-/// A node with TLS for which nothing is to be done, and the versions of its objects.
+/// A node for which nothing is to be done, and the versions of its objects.
 pub(crate) struct Quiet<'a> {
     chain: &'a Chain,
     node: &'a str,
@@ -70,20 +70,25 @@ impl<'a> Quiet<'a> {
     }
 }
 
-/// The versions of a node and of what the operator writes for it.
+/// The versions of a node and of what the operator and cert-manager write for it, and of how much was
+/// said about it.
 fn versions(chain: &Chain, node: &str) -> BTreeMap<String, String> {
-    let objects = [
+    let always = [
         ("seinode", ""),
         ("statefulset", ""),
         ("service", ""),
         ("configmap", "-rbac-proxy-config"),
         ("networkpolicy", "-sidecar"),
-        ("certificate", "-sidecar-tls"),
-        ("secret", "-sidecar-tls"),
     ];
-    let names = objects.map(|(kind, end)| format!("{kind}/{node}{end}"));
+    // Where a certificate is ordered, that is.
+    let with_tls = [("certificate", "-sidecar-tls"), ("secret", "-sidecar-tls")];
+    let names = always.iter().chain(&with_tls);
+    let names: Vec<String> = names
+        .map(|(kind, end)| format!("{kind}/{node}{end}"))
+        .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let words = [&["--namespace", &chain.name][..], &names].concat();
+    let place = ["--namespace", &chain.name, "--ignore-not-found"];
+    let words = [&place[..], &names].concat();
     let found = chain.world.kubectl.get(&words).expect("objects");
     let version = |object: &serde_json::Value| {
         let kind = object["kind"].as_str()?.to_owned();
@@ -95,7 +100,19 @@ fn versions(chain: &Chain, node: &str) -> BTreeMap<String, String> {
         Some((kind, object["metadata"][which].to_string()))
     };
     let items = found["items"].as_array().expect("a list");
-    let versions: BTreeMap<_, _> = items.iter().filter_map(version).collect();
-    assert_eq!(versions.len(), objects.len(), "{versions:?}");
+    let mut versions: BTreeMap<_, _> = items.iter().filter_map(version).collect();
+    assert!(versions.len() >= always.len(), "{versions:?}");
+    versions.insert("events".to_owned(), said(chain, node));
     versions
+}
+
+/// How often something was said about a node, however often it was the same.
+fn said(chain: &Chain, node: &str) -> String {
+    let about = format!("--field-selector=involvedObject.kind=SeiNode,involvedObject.name={node}");
+    let words = ["--namespace", &chain.name, "events", &about];
+    let events = chain.world.kubectl.get(&words).expect("events");
+    let events = events["items"].as_array().expect("a list");
+    let version = |event: &serde_json::Value| event["metadata"]["resourceVersion"].to_string();
+    let versions: Vec<String> = events.iter().map(version).collect();
+    versions.join(" ")
 }

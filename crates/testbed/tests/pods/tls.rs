@@ -13,6 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -160,6 +161,20 @@ fn renew(chain: &Chain) {
     patched.expect("a renewal");
 }
 
+/// Waits until the operator has seen this certificate on the wire, and has nothing left to do.
+async fn seen_by_operator(chain: &Chain, leaf: &CertificateDer<'_>) {
+    let digest = Sha256::digest(leaf);
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    chain
+        .until(NODE, "the certificate in its status", |seen| {
+            let status = seen.status.as_ref();
+            let tls = status.and_then(|it| it.current_sidecar_tls.as_ref());
+            tls.is_some_and(|it| it.fingerprint.as_ref() == Some(&digits))
+        })
+        .await;
+    chain.running(NODE).await;
+}
+
 /// The longest time between two blocks of these heights, by the blocks themselves.
 async fn slowest(chain: &Chain, from: u64, to: u64) -> Duration {
     let mut times = Vec::new();
@@ -215,16 +230,18 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
     chain.running(NODE).await;
     let other = issuer(&chain, &chain.name, "other-ca").await;
     assert_eq!(authority(&chain).await.as_ref(), Ok(&other));
+    Quiet::begin(&chain, NODE).holds().await;
 
     let asked = Instant::now();
     renew(&chain);
-    serves_another(&chain, &[first, second]).await;
+    let third = serves_another(&chain, &[first, second]).await;
     println!(
         "a renewed certificate is on the wire after {:.1?}",
         asked.elapsed()
     );
     assert_eq!(authority(&chain).await.as_ref(), Ok(&other));
-    chain.running(NODE).await;
+    seen_by_operator(&chain, &third).await;
+    Quiet::begin(&chain, NODE).holds().await;
 
     let asked = Instant::now();
     chain.apply(&chain.validator());
@@ -242,6 +259,7 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
             .is_some_and(|it| it.current_sidecar_tls.is_none())
     );
     assert_eq!(Mark::of(&chain, NODE).await, before);
+    Quiet::begin(&chain, NODE).holds().await;
     let height = chain.makes_blocks(NODE, 2).await;
     let slowest = slowest(&chain, settled, height).await;
     assert!(
