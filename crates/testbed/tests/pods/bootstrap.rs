@@ -53,7 +53,7 @@ async fn first_block(chain: &Chain, node: &str) -> u64 {
 }
 
 /// The block the state of a node's process was at when it started.
-fn began_at(chain: &Chain, node: &str) -> u64 {
+pub(crate) fn began_at(chain: &Chain, node: &str) -> u64 {
     let log = chain.log(node, "seid");
     let line = log
         .lines()
