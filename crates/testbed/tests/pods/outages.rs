@@ -96,8 +96,41 @@ async fn comes_back_by_itself(chain: &Chain, before: u64) -> u64 {
     blocks.await.expect("blocks")
 }
 
+/// Kills the proxy alone, and waits until another one leads to the sidecar. Asks nobody but the runtime
+/// and the node, which goes on as the process it is.
+async fn proxy_comes_back_by_itself(chain: &Chain) -> u64 {
+    let cluster = &chain.world.cluster;
+    let (node, old) = (
+        chain.container(NODE, "seid"),
+        chain.container(NODE, "kube-rbac-proxy"),
+    );
+    let address = cluster.address_of(&node).expect("an address");
+    let killed = cluster.signal(&old, Signal::SIGKILL);
+    killed.expect("a signal");
+    let again = until("another proxy", PATIENCE, async || {
+        let again = cluster.container(&chain.name, &format!("{NODE}-0"), "kube-rbac-proxy");
+        let again = again.map_err(|error| error.to_string())?;
+        let port = SocketAddr::new(address, Port::Api.number());
+        match cluster.get(port, "/v0/healthz") {
+            Ok((200, _)) if again.id != old.id => Ok(()),
+            answer => Err(format!("{answer:?}")),
+        }
+    });
+    again.await.expect("a proxy that serves");
+    assert_eq!(chain.container(NODE, "seid").process, node.process);
+    let rpc = SocketAddr::new(address, Port::Rpc.number());
+    let before = chain.height_at(rpc).expect("a height");
+    let blocks = until("two blocks", PATIENCE, async || {
+        let height = chain.height_at(rpc)?;
+        let made = height >= before + 2;
+        made.then_some(height).ok_or(format!("height {height}"))
+    });
+    blocks.await.expect("blocks")
+}
+
 #[tokio::test]
-async fn a_node_whose_sandbox_is_killed_starts_by_itself_with_no_operator_and_no_api_server() {
+async fn a_node_whose_sandbox_or_proxy_is_killed_starts_by_itself_with_no_operator_and_no_api_server()
+ {
     let world = world().await;
     let chain = world.chain_alone("outage").await;
     chain.apply(&chain.validator());
@@ -109,9 +142,10 @@ async fn a_node_whose_sandbox_is_killed_starts_by_itself_with_no_operator_and_no
     let without_operator = comes_back_by_itself(&chain, before).await;
     let away = Away::stop(&world.cluster, "kube-apiserver").await;
     let without_both = comes_back_by_itself(&chain, without_operator).await;
+    let with_new_proxy = proxy_comes_back_by_itself(&chain).await;
     drop(away);
     println!(
-        "from {before} to {without_operator} with no operator, and to {without_both} with no API server either"
+        "from {before} to {without_operator} with no operator, to {without_both} with no API server either, and to {with_new_proxy} with another proxy"
     );
     let back = until("the API server", PATIENCE, async || chain.seen(NODE).await);
     back.await.expect("a server that is back");
