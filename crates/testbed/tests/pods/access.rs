@@ -91,4 +91,5 @@ async fn a_sidecar_is_commanded_by_those_who_may_and_told_who_they_are() {
     let policies = Api::<NetworkPolicy>::namespaced(chain.world.cluster.client(), &chain.name);
     let policy = policies.get(&format!("{NODE}-sidecar")).await;
     policy.expect("a NetworkPolicy");
+    chain.makes_blocks(NODE, 2).await;
 }
