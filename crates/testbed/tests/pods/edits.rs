@@ -40,9 +40,11 @@ async fn a_bad_image_is_named_a_good_one_mends_it_and_the_others_go_on() {
     node["spec"]["image"] = json!(NEW);
     chain.apply(&node);
     let seen = chain
-        .until("full", "the good image", |seen| {
+        .until("full", "the good image, and nothing stalled", |seen| {
             let status = seen.status.as_ref();
-            status.is_some_and(|it| it.current_image.as_deref() == Some(NEW) && it.plan.is_none())
+            stalled(seen).is_none()
+                && status
+                    .is_some_and(|it| it.current_image.as_deref() == Some(NEW) && it.plan.is_none())
         })
         .await;
     assert!(seen.metadata.deletion_timestamp.is_none());
