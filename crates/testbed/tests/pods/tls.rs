@@ -3,7 +3,7 @@
 
 use crate::mark::{Mark, Pods};
 use crate::quiet::Quiet;
-use crate::world::{Chain, NEW, world};
+use crate::world::{Chain, NEW, PATIENCE, world};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use keelson_api::names::Port;
@@ -53,10 +53,16 @@ async fn issuer(chain: &Chain, namespace: &str, name: &str) -> CertificateDer<'s
 /// The certificate that is served, once it was verified against the authority of the Secret and the
 /// sidecar behind it has answered.
 async fn served(chain: &Chain) -> Result<CertificateDer<'static>, String> {
+    served_under(chain, authority(chain).await?).await
+}
+
+/// The same for an authority that is known.
+async fn served_under(
+    chain: &Chain,
+    authority: CertificateDer<'static>,
+) -> Result<CertificateDer<'static>, String> {
     let mut roots = RootCertStore::empty();
-    roots
-        .add(authority(chain).await?)
-        .map_err(|error| error.to_string())?;
+    roots.add(authority).map_err(|error| error.to_string())?;
     let config = ClientConfig::builder()
         .with_root_certificates(roots)
         .with_no_client_auth();
@@ -292,4 +298,45 @@ async fn a_new_image_and_tls_in_one_edit_are_one_pod_cycle() {
     chain.makes_blocks(NODE, 2).await;
     let seen = pods.seen();
     assert_eq!(seen.len(), 2, "the pod before and the pod after: {seen:?}");
+}
+
+/// A certificate that somebody else orders for the node, due to be renewed again and again.
+fn short_lived(chain: &Chain, secret: &str) -> Value {
+    let service = format!("{NODE}.{}.svc.cluster.local", chain.name);
+    let pod = format!("{NODE}-0.{service}");
+    json!({
+        "apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+        "metadata": { "name": secret, "namespace": chain.name },
+        "spec": {
+            // An hour is the shortest there is; it is renewed that long before its end.
+            "duration": "1h", "renewBefore": "59m40s",
+            "secretName": secret, "dnsNames": [pod, service],
+            "privateKey": { "algorithm": "ECDSA", "rotationPolicy": "Always" },
+            "issuerRef": { "kind": "ClusterIssuer", "name": "local-ca" },
+        },
+    })
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_renewed_by_itself_is_served_and_the_node_notices_nothing() {
+    let chain = world().await.chain("short-lived").await;
+    chain.apply(&short_lived(&chain, "of-others"));
+    chain.apply(&with_tls(&chain, json!({ "secretName": "of-others" })));
+    chain.running(NODE).await;
+    let before = Mark::of(&chain, NODE).await;
+    let authority = issuer(&chain, "cert-manager", "local-ca").await;
+    let mut certificates = Vec::new();
+    while certificates.len() < 3 {
+        let waited = until(
+            "another certificate on the wire",
+            PATIENCE,
+            async || match served_under(&chain, authority.clone()).await {
+                Ok(leaf) if certificates.contains(&leaf) => Err("the same".to_owned()),
+                other => other,
+            },
+        );
+        certificates.push(waited.await.expect("a certificate"));
+    }
+    assert_eq!(Mark::of(&chain, NODE).await, before);
+    chain.makes_blocks(NODE, 2).await;
 }
