@@ -11,7 +11,7 @@ use kube::Api;
 use serde_json::json;
 
 /// Why a node says it is stalled.
-fn stalled(node: &SeiNode) -> Option<String> {
+pub(crate) fn stalled(node: &SeiNode) -> Option<String> {
     let mut conditions = node.status.iter().flat_map(|it| &it.conditions);
     let stalled = conditions.find(|it| it.type_ == "Stalled" && it.status == "True");
     stalled.map(|it| it.message.clone())

@@ -3,6 +3,7 @@
 //! Which one it is, is a setting of the operator and so of all nodes: these tests have the cluster to
 //! themselves.
 
+use crate::edits::stalled;
 use crate::mark::{Mark, Pods};
 use crate::tls::{REFUSED, plain, serves_another, with_tls};
 use crate::world::{Chain, PATIENCE, World, world};
@@ -17,12 +18,10 @@ const NODE: &str = "validator";
 /// The operator with another image of the proxy in its settings; with its own ones after the test.
 struct OtherProxy<'a>(&'a World);
 
-impl<'a> OtherProxy<'a> {
-    fn set(world: &'a World, image: &str) -> Self {
+impl OtherProxy<'_> {
+    fn set(&self, image: &str) {
         let variable = "SEI_KUBE_RBAC_PROXY_IMAGE".to_owned();
-        let other = Self(world);
-        other.apply(&[(variable, image.to_owned())].into());
-        other
+        self.apply(&[(variable, image.to_owned())].into());
     }
 
     /// As a person changes settings: they are applied, and the operator is started anew.
@@ -49,7 +48,7 @@ async fn stranger(chain: &Chain) -> Result<u16, String> {
 }
 
 #[tokio::test]
-async fn a_new_image_of_the_proxy_restarts_the_proxy_alone() {
+async fn a_new_image_of_the_proxy_restarts_the_proxy_alone_and_a_bad_one_is_put_back() {
     let world = world().await;
     let chain = world.chain_alone("release").await;
     let next = "localhost/keelson-proxy:next";
@@ -58,7 +57,8 @@ async fn a_new_image_of_the_proxy_restarts_the_proxy_alone() {
     chain.running(NODE).await;
     let mut expected = Mark::of(&chain, NODE).await;
 
-    let _other = OtherProxy::set(world, next);
+    let other = OtherProxy(world);
+    other.set(next);
     chain
         .until(NODE, "the new proxy", |seen| {
             seen.status.as_ref().is_some_and(|it| {
@@ -71,6 +71,30 @@ async fn a_new_image_of_the_proxy_restarts_the_proxy_alone() {
     assert_eq!(plain(&chain).await, Ok(200));
     assert_eq!(stranger(&chain).await, Ok(401));
     chain.makes_blocks(NODE, 2).await;
+
+    let missing = "localhost/keelson-proxy:missing";
+    other.set(missing);
+    let seen = chain
+        .until(NODE, "that it is stalled, and as before", |seen| {
+            let status = seen.status.as_ref();
+            stalled(seen).is_some()
+                && status.is_some_and(|it| !it.put_back.is_empty() && it.plan.is_none())
+        })
+        .await;
+    let why = stalled(&seen).expect("a reason");
+    assert!(why.contains(missing) && why.contains(next), "{why}");
+    println!("Stalled: {why}");
+    expected.restarts.insert("kube-rbac-proxy".to_owned(), 2);
+    let again = until("the proxy of before", PATIENCE, async || {
+        let (mark, answer) = (Mark::of(&chain, NODE).await, plain(&chain).await);
+        match (mark == expected, &answer) {
+            (true, Ok(200)) => Ok(()),
+            _ => Err(format!("{mark:?}, {answer:?}")),
+        }
+    });
+    again.await.expect("the proxy again, and nothing else");
+    assert_eq!(stranger(&chain).await, Ok(401));
+    chain.makes_blocks(NODE, 2).await;
 }
 
 #[tokio::test]
@@ -78,7 +102,8 @@ async fn kube_rbac_proxy_serves_plaintext_and_each_toggle_of_tls_is_one_pod_cycl
     let world = world().await;
     let chain = world.chain_alone("original").await;
     let image = images::peer_name(Peer::KubeRbacProxy);
-    let _other = OtherProxy::set(world, &image);
+    let other = OtherProxy(world);
+    other.set(&image);
     chain.apply(&chain.validator());
     let seen = chain.running(NODE).await;
     let proxy = seen.status.and_then(|it| it.current_proxy_image);
