@@ -2,6 +2,7 @@
 
 use crate::bootstrap::began_at;
 use crate::mark::Mark;
+use crate::words::read_well;
 use crate::world::{NEW, PATIENCE, SEID, world};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use keelson_api::SeiNode;
@@ -36,6 +37,7 @@ async fn a_bad_image_is_named_a_good_one_mends_it_and_the_others_go_on() {
         })
         .await;
     chain.makes_blocks("validator", 2).await;
+    read_well(&chain, &["validator", "full"]).await;
 
     node["spec"]["image"] = json!(NEW);
     chain.apply(&node);

@@ -14,4 +14,5 @@ mod quiet;
 mod sealed;
 mod tls;
 mod upgrade;
+mod words;
 mod world;

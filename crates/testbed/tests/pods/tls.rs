@@ -3,6 +3,7 @@
 
 use crate::mark::{Mark, Pods};
 use crate::quiet::Quiet;
+use crate::words::read_well;
 use crate::world::{Chain, NEW, PATIENCE, world};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -266,6 +267,7 @@ async fn tls_is_switched_on_swapped_renewed_and_off_and_the_node_notices_nothing
     );
     assert_eq!(Mark::of(&chain, NODE).await, before);
     Quiet::begin(&chain, NODE).holds().await;
+    read_well(&chain, &[NODE]).await;
     let height = chain.makes_blocks(NODE, 2).await;
     let slowest = slowest(&chain, settled, height).await;
     assert!(
