@@ -1,7 +1,7 @@
 //! Why pods and nodes do not come up: a sentence for each, and what helps, read from what pods and
 //! events say. Pure; who asks for them, and for logs, is [`crate::install`].
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What keeps one pod from running, or one node from making blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,27 @@ pub(crate) fn of_node(namespace: &str, name: &str, says: &str) -> Trouble {
         ),
         lasts: false,
     }
+}
+
+/// Without the pods of Deployments that ask for other images by now: those are about to go, and what
+/// kept them from running may be what was changed.
+pub(crate) fn current(pods: &Value, deployments: &Value) -> Value {
+    let images = |spec: &Value| -> Vec<String> {
+        let containers = spec["containers"].as_array().into_iter().flatten();
+        containers.map(|it| text(&it["image"])).collect()
+    };
+    let deployments = deployments["items"].as_array();
+    let is_current = |pod: &&Value| {
+        let name = text(&pod["metadata"]["name"]);
+        let of = deployments.into_iter().flatten().find(|it| {
+            let prefix = format!("{}-", text(&it["metadata"]["name"]));
+            name.starts_with(&prefix)
+        });
+        of.is_none_or(|it| images(&it["spec"]["template"]["spec"]) == images(&pod["spec"]))
+    };
+    let pods = pods["items"].as_array().into_iter().flatten();
+    let kept: Vec<&Value> = pods.filter(is_current).collect();
+    json!({ "items": kept })
 }
 
 /// What keeps the pods of a namespace from running; nothing where they run.
@@ -99,7 +120,14 @@ fn of_container(
 ) -> Option<Trouble> {
     let name = text(&container["name"]);
     let waiting = &container["state"]["waiting"];
-    let reason = text(&waiting["reason"]);
+    let code = |state: &str| container[state]["terminated"]["exitCode"].as_i64();
+    let often = container["restartCount"].as_u64() >= Some(OFTEN);
+    let reason = match code("state") {
+        // It is not always in the pause before its next start that it is looked at.
+        Some(failed) if failed != 0 => "CrashLoopBackOff".to_owned(),
+        None if often && container["ready"] == false => "CrashLoopBackOff".to_owned(),
+        _ => text(&waiting["reason"]),
+    };
     let why = format!(
         "container {name} cannot start: {reason}: {}",
         text(&waiting["message"])
@@ -113,11 +141,10 @@ fn of_container(
             Some(trouble(None, why, CONFIGURATION, false))
         }
         "CrashLoopBackOff" => {
-            let code = &container["lastState"]["terminated"]["exitCode"];
+            let code = code("state").or(code("lastState")).unwrap_or_default();
             let why = format!("container {name} ends again and again, with code {code}");
             // Once may be bad luck with what it needs, and that often is not.
-            let lasts = container["restartCount"].as_u64() >= Some(OFTEN);
-            Some(trouble(Some(name), why, CRASHES, lasts))
+            Some(trouble(Some(name), why, CRASHES, often))
         }
         _ => None,
     }
@@ -144,7 +171,6 @@ fn text(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn pod(status: Value) -> Value {
         json!({ "items": [{ "metadata": { "name": "p" }, "status": status }] })
@@ -182,6 +208,13 @@ mod tests {
         assert_eq!(found[0].log_of.as_deref(), Some("c"));
         assert!(found[0].why.ends_with("with code 2"), "{found:?}");
         assert!(!found[0].lasts, "it may come up yet");
+        let ended = |code: u8| {
+            let ended = json!({ "terminated": { "exitCode": code } });
+            let status = json!({ "containerStatuses": [{ "name": "c", "state": ended }] });
+            troubles(&pod(status), &Value::Null)
+        };
+        assert!(ended(1)[0].why.ends_with("with code 1"));
+        assert_eq!(ended(0), [], "it has done its work");
     }
 
     #[test]
@@ -194,6 +227,32 @@ mod tests {
             troubles(&pod(status), &Value::Null)[0].lasts
         };
         assert!(!ended(OFTEN - 1) && ended(OFTEN));
+        let running = |ready: bool| {
+            let status = json!({ "containerStatuses": [{
+                "name": "c", "state": { "running": {} }, "ready": ready, "restartCount": OFTEN,
+            }] });
+            troubles(&pod(status), &Value::Null)
+        };
+        assert!(running(false)[0].lasts, "it will end once more");
+        assert_eq!(running(true), [], "it has come up");
+    }
+
+    #[test]
+    fn a_pod_with_an_image_its_deployment_does_not_ask_for_any_more_does_not_count() {
+        let with = |image: &str| json!({ "containers": [{ "image": image }] });
+        let pods = json!({ "items": [
+            { "metadata": { "name": "web-1" }, "spec": with("old") },
+            { "metadata": { "name": "web-2" }, "spec": with("new") },
+            { "metadata": { "name": "alone" }, "spec": with("other") },
+        ] });
+        let web = json!({ "metadata": { "name": "web" }, "spec": { "template": { "spec": with("new") } } });
+        let left = current(&pods, &json!({ "items": [web] }));
+        let left = left["items"].as_array().expect("a list");
+        let names: Vec<_> = left
+            .iter()
+            .map(|it| text(&it["metadata"]["name"]))
+            .collect();
+        assert_eq!(names, ["web-2", "alone"]);
     }
 
     #[test]

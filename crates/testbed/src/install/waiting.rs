@@ -4,11 +4,14 @@
 use super::Installer;
 use crate::cache;
 use crate::error::Error;
-use crate::trouble::{Trouble, troubles};
+use crate::trouble::{Trouble, current, troubles};
 use std::time::{Duration, Instant};
 
 /// How long a Deployment may take to come up.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// How often a log is asked for, and how long after the last time.
+const LOOKS: usize = 10;
+const PAUSE: Duration = Duration::from_millis(300);
 
 impl Installer {
     /// Waits until the operator leads and the S3 server serves; ends early where waiting is no use.
@@ -75,6 +78,8 @@ impl Installer {
         let here = ["--namespace", namespace];
         let list = |words: &[&str]| self.kubectl.get(&[&here, words].concat());
         let pods = list(&["pods"]).unwrap_or_default();
+        let deployments = list(&["deployments"]).unwrap_or_default();
+        let pods = current(&pods, &deployments);
         let events = list(&["events", "--sort-by=.lastTimestamp"]).unwrap_or_default();
         troubles(&pods, &events)
     }
@@ -84,9 +89,20 @@ impl Installer {
             return String::new();
         };
         let place = ["--namespace", namespace, "logs", &of.of, "--container"];
-        let which = [container.as_str(), "--previous", "--tail=5"];
-        let said = self.kubectl.run(&[&place[..], &which].concat());
-        let said = said.unwrap_or_default();
+        let read = |which: &[&str]| {
+            let which = [&[container.as_str(), "--tail=5"], which].concat();
+            let said = self.kubectl.run(&[&place[..], &which].concat());
+            // The kubelet removes the container of before while it starts the next one.
+            said.ok()
+                .filter(|it| !it.trim().is_empty() && !it.starts_with("unable to retrieve"))
+        };
+        let mut looks = (0..LOOKS).map(|look| {
+            if look > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            read(&["--previous"]).or_else(|| read(&[]))
+        });
+        let said = looks.find_map(|it| it).unwrap_or_default();
         said.lines().map(|line| format!("\n    {line}")).collect()
     }
 }
