@@ -110,6 +110,8 @@ vocabulary! {
         EditedImages => "sei.io/edited-images",
         /// Hash of the TLS profile a host pod was made for.
         TlsProfileHash => "nmstate.io/tls-profile-hash",
+        /// Touched on a host pod so that the kubelet refreshes its mounted files at once.
+        HostRefresh => "nmstate.io/refreshed-at",
         /// Time of the last mutation of a policy, in nanoseconds.
         MutatedAt => "nmstate.io/webhook-mutating-timestamp",
         /// Undoes a policy's changes when it is deleted, where the value is `true`.

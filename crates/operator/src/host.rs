@@ -15,6 +15,7 @@ mod pass;
 pub mod platform;
 pub mod policies;
 pub mod profile;
+mod refresh;
 pub mod replicas;
 mod report;
 pub mod run;

@@ -13,6 +13,7 @@ pub mod host;
 pub mod key;
 pub mod metrics;
 pub mod node;
+pub mod nudge;
 pub mod platform;
 pub mod quantity;
 pub mod rights;

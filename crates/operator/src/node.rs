@@ -17,7 +17,6 @@ pub mod handshakes;
 pub mod loading;
 pub mod made;
 pub mod news;
-pub mod nudge;
 pub mod observe;
 pub mod pass;
 pub mod peers;

@@ -1,6 +1,8 @@
 //! NMStates on a real control plane: everything that is rendered applied, kept so and reported, with
 //! the real type of OpenShift's cluster settings.
 
+#[path = "host/played.rs"]
+mod played;
 #[path = "host/stage.rs"]
 mod stage;
 
@@ -10,7 +12,14 @@ mod account;
 mod certificates;
 #[path = "host/installed.rs"]
 mod installed;
+#[path = "host/nudge.rs"]
+mod nudge;
 #[path = "host/platform.rs"]
 mod platform;
 #[path = "host/profile.rs"]
 mod profile;
+
+/// The types of others that are served here.
+fn types() -> Vec<String> {
+    vec![keelson_testbed::api_server_crd().expect("the published type")]
+}

@@ -170,13 +170,29 @@ pub fn next(seen: &Seen, intervals: &Intervals, now: Timestamp) -> Step {
     }
 }
 
+/// Replicas that were not seen to present what the newest authority signed, once every certificate
+/// there is was signed by it.
+pub fn behind(seen: &Seen) -> Vec<&Replica> {
+    let Some(newest) = seen.roots.first() else {
+        return Vec::new();
+    };
+    let signed = |server: &Server| {
+        let mut of = seen.leaves.iter().filter(|leaf| leaf.server == *server);
+        of.any(|leaf| leaf.by == newest.name)
+    };
+    match Server::ALL.iter().all(signed) {
+        true => seen
+            .replicas
+            .iter()
+            .filter(|replica| replica.presents.as_ref() != Some(&newest.name))
+            .collect(),
+        false => Vec::new(),
+    }
+}
+
 /// The old authorities go when no replica needs them and their time beside the new one is over.
 fn part(seen: &Seen, newest: &Root, old: &[Root], intervals: &Intervals, now: Timestamp) -> Step {
-    let behind = seen
-        .replicas
-        .iter()
-        .find(|replica| replica.presents.as_ref() != Some(&newest.name));
-    if let Some(replica) = behind {
+    if let Some(replica) = behind(seen).first() {
         let why = match &replica.presents {
             None => format!("{} was not seen to present a certificate", replica.name),
             Some(by) => format!("{} presents a certificate of the old CA {by}", replica.name),

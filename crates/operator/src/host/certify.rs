@@ -21,8 +21,10 @@ use keelson_cluster::{Calls, Key};
 use keelson_tls::{Pins, observe};
 
 use super::certificates::store::{self, Authorities, Data};
-use super::certificates::{Intervals, Replica, Seen, Server, Step, Trusted, next};
+use super::certificates::{Intervals, Replica, Seen, Server, Step, Trusted, behind, next};
+use super::refresh::refresh;
 use super::world::{World, data};
+use crate::nudge::Nudges;
 
 /// How long a handshake with a replica may take.
 const HANDSHAKE: Duration = Duration::from_secs(3);
@@ -66,6 +68,8 @@ pub struct Certify<'a> {
     pub world: &'a World,
     /// What clients were seen to trust.
     pub memory: &'a Memory,
+    /// Kubelets that were asked to bring a new certificate.
+    pub nudges: &'a Nudges,
     /// Namespace of the host components.
     pub namespace: &'a str,
     /// The NMState, which the Secrets go with.
@@ -94,6 +98,7 @@ impl Certify<'_> {
                     _ => self.replicas(&authorities, &mut replicas).await,
                 },
             };
+            self.refresh(&behind(&seen)).await;
             let step = next(&seen, &self.intervals, now);
             tracing::debug!(?step, "certificates");
             match step {
@@ -195,13 +200,23 @@ impl Certify<'_> {
                 _ => None,
             };
             Replica {
-                name: format!("pod {}", key.name),
+                name: called(&key),
                 presents,
             }
         });
         let seen = join_all(looks).await;
         *asked = Some(seen.clone());
         seen
+    }
+
+    /// Has the kubelets of these bring what the Secrets hold now.
+    async fn refresh(&self, behind: &[&Replica]) {
+        let is_behind = |key: &Key| behind.iter().any(|it| it.name == called(key));
+        let pods = self.world.pods.all().into_iter();
+        let theirs: Vec<_> = pods
+            .filter(|(key, pod)| pod.running && is_behind(key))
+            .collect();
+        refresh(self.calls, self.nudges, &theirs).await;
     }
 
     async fn issue(
@@ -275,6 +290,11 @@ impl Certify<'_> {
             name: name.to_owned(),
         }
     }
+}
+
+/// How a replica is called.
+fn called(pod: &Key) -> String {
+    format!("pod {}", pod.name)
 }
 
 fn secret_of(server: Server) -> &'static str {

@@ -13,12 +13,14 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use keelson_api::host::{HANDLER, IS_OPENSHIFT_VARIABLE};
 use keelson_cluster::{Calls, Key};
 use keelson_render::host::Identity;
+use serde::de::DeserializeOwned;
 
 use super::certify::Memory;
 use super::pass::Pass;
 use super::platform::{self, Platform};
 use super::settings::Settings;
 use super::world::{World, everything};
+use crate::nudge::Nudges;
 
 /// How often everything is looked at where nothing happens.
 const SETTLED: Duration = Duration::from_secs(60);
@@ -37,6 +39,10 @@ pub struct Controller {
     pub world: World,
     /// What clients were seen to trust.
     pub(super) memory: Memory,
+    /// Kubelets that were asked to bring a new profile.
+    pub(super) profiles: Nudges,
+    /// Kubelets that were asked to bring a new certificate.
+    pub(super) certificates: Nudges,
     platform: Mutex<Platform>,
     /// What an object looks like to its reader once it was applied: digest of what was wanted, and of
     /// what came of it.
@@ -52,6 +58,8 @@ impl Controller {
             calls,
             world,
             memory: Memory::default(),
+            profiles: Nudges::default(),
+            certificates: Nudges::default(),
             platform: Mutex::default(),
             applied: Mutex::default(),
             trouble: Mutex::default(),
@@ -101,19 +109,22 @@ impl Controller {
 
     /// Whether the installation that is there was made for OpenShift: what was known before.
     fn rendered_openshift(&self) -> Option<bool> {
-        let (_, sets) = self
-            .world
-            .objects
-            .iter()
-            .find(|(kind, _)| kind.kind == "DaemonSet")?;
-        let handler = sets.get(&Key {
-            namespace: self.settings.namespace.clone(),
-            name: HANDLER.to_owned(),
-        })?;
-        let pod = handler.as_type::<DaemonSet>()?.spec?.template.spec?;
+        let handler: DaemonSet = self.seen("DaemonSet", HANDLER)?;
+        let pod = handler.spec?.template.spec?;
         let mut told = pod.containers.iter().flat_map(|it| it.env.iter().flatten());
         let said = told.find(|it| it.name == IS_OPENSHIFT_VARIABLE)?;
         Some(said.value.as_deref() == Some("true"))
+    }
+
+    /// An object of ours that decisions are made from.
+    pub(super) fn seen<K: DeserializeOwned>(&self, kind: &str, name: &str) -> Option<K> {
+        let mut objects = self.world.objects.iter();
+        let (_, mirror) = objects.find(|(it, _)| it.kind == kind)?;
+        let seen = mirror.get(&Key {
+            namespace: self.settings.namespace.clone(),
+            name: name.to_owned(),
+        })?;
+        seen.as_type()
     }
 
     /// One look at everything; gives when to look again.

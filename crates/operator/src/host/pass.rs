@@ -29,6 +29,7 @@ use super::controller::Controller;
 use super::loaded;
 use super::platform::{Capability, Platform};
 use super::profile::{Asked, Cluster, Decision, decide};
+use super::refresh::refresh;
 use super::replicas::{Place, Placement, webhooks};
 use super::report;
 use super::status::{self, Report};
@@ -113,7 +114,7 @@ impl<'a> Pass<'a> {
     }
 
     fn decide(&self, nmstate: &NMState, platform: &Platform) -> Decision {
-        let map: Option<ConfigMap> = self.seen("ConfigMap", TLS_CONFIG_MAP);
+        let map: Option<ConfigMap> = self.controller.seen("ConfigMap", TLS_CONFIG_MAP);
         let data = map.and_then(|map| map.data);
         let last = data.and_then(|mut data| data.remove(TLS_PROFILE_KEY));
         // What service-ca makes has an RSA key; ours have an EC key.
@@ -166,6 +167,7 @@ impl<'a> Pass<'a> {
             calls: &self.controller.calls,
             world: &self.controller.world,
             memory: &self.controller.memory,
+            nudges: &self.controller.certificates,
             namespace: &self.controller.settings.namespace,
             owner: owner(nmstate),
             intervals,
@@ -264,7 +266,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Pods of webhook and metrics that do not serve the profile, one sentence each.
+    /// Pods of webhook and metrics that do not serve the profile, one sentence each. Their kubelets
+    /// are asked to bring the file, which they otherwise do within a minute and a half.
     async fn loading(&self, decision: &Decision) -> Vec<String> {
         let hash = &decision.profile.hash();
         let served = [HostWorkload::Webhook, HostWorkload::Metrics].map(|it| it.to_string());
@@ -275,13 +278,21 @@ impl<'a> Pass<'a> {
                 None => return None,
                 Some(address) => loaded::ask(address).await,
             };
-            let lacks = match said {
-                Ok(loaded) => loaded.lacks(hash)?,
-                Err(error) => format!("cannot be asked for its TLS profile: {error}"),
+            // A new file helps none that nobody heard of.
+            let (lacks, helps) = match said {
+                Ok(loaded) => (loaded.lacks(hash)?, true),
+                Err(error) => (
+                    format!("cannot be asked for its TLS profile: {error}"),
+                    false,
+                ),
             };
-            Some(format!("pod {} {lacks}", key.name))
+            let said = format!("pod {} {lacks}", key.name);
+            Some((said, helps.then_some((key, pod))))
         });
-        let mut said: Vec<String> = join_all(asked).await.into_iter().flatten().collect();
+        let behind = join_all(asked).await.into_iter().flatten();
+        let (mut said, pods): (Vec<_>, Vec<_>) = behind.unzip();
+        let pods: Vec<_> = pods.into_iter().flatten().collect();
+        refresh(&self.controller.calls, &self.controller.profiles, &pods).await;
         said.sort();
         said
     }
@@ -292,26 +303,15 @@ impl<'a> Pass<'a> {
         report::write(self.controller, nmstate, said).await
     }
 
-    /// An object of ours that decisions are made from.
-    fn seen<K: serde::de::DeserializeOwned>(&self, kind: &str, name: &str) -> Option<K> {
-        let objects = self.controller.world.objects.iter();
-        let (_, mirror) = objects.into_iter().find(|(it, _)| it.kind == kind)?;
-        let seen = mirror.get(&Key {
-            namespace: self.controller.settings.namespace.clone(),
-            name: name.to_owned(),
-        })?;
-        seen.as_type()
-    }
-
     fn webhooks_now(&self) -> i32 {
-        let webhook: Option<Deployment> = self.seen("Deployment", WEBHOOK);
+        let webhook: Option<Deployment> = self.controller.seen("Deployment", WEBHOOK);
         let replicas = webhook.and_then(|it| it.spec?.replicas);
         replicas.unwrap_or(1).clamp(1, 2)
     }
 
     /// Where the metrics endpoint is, by the workload that is there.
     fn metrics_port(&self) -> u16 {
-        let metrics: Option<Deployment> = self.seen("Deployment", METRICS);
+        let metrics: Option<Deployment> = self.controller.seen("Deployment", METRICS);
         let pod = metrics.and_then(|it| it.spec?.template.spec);
         let ports = pod
             .iter()

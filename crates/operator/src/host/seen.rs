@@ -65,6 +65,8 @@ fn without_managers(mut value: Value) -> Value {
 /// What is kept of a pod of ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenPod {
+    /// Its uid.
+    pub uid: String,
     /// Which workload it is of.
     pub component: String,
     /// Its address.
@@ -82,6 +84,7 @@ impl SeenPod {
         let phase = status.phase.unwrap_or_default();
         let component = pod.labels().get(Label::HostComponent.as_str());
         Self {
+            uid: pod.uid().unwrap_or_default(),
             component: component.cloned().unwrap_or_default(),
             address: status.pod_ip.and_then(|ip| ip.parse().ok()),
             running: phase == "Running" && pod.meta().deletion_timestamp.is_none(),

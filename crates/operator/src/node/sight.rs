@@ -20,11 +20,11 @@ use serde_json::json;
 
 use super::desired::Desired;
 use super::handshakes::{Ground, Handshakes};
-use super::nudge::Nudges;
 use super::seen::{Claim, Ordered, Plain, SeenJob, SeenPod, Set};
 use super::unstarted::Unstarted;
 use super::world::World;
 use crate::certificate::{self, Held, Unfit};
+use crate::nudge::Nudges;
 use crate::sidecar::{Audience, Sidecars, Spoken, Transport, Whom};
 
 /// What is seen of one node.

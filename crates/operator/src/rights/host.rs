@@ -176,6 +176,13 @@ pub const INSIDE: Role = Role {
             "to keep the CA and the certificates of webhook and metrics",
         ),
         right("", "pods", READ, "to look at what they serve"),
+        right(
+            "",
+            "pods",
+            &["patch"],
+            "to have the kubelet bring a new profile or certificate at once; a policy limits it to \
+             webhook and metrics",
+        ),
     ],
 };
 

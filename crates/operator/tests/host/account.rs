@@ -48,7 +48,16 @@ impl Stage {
             .expect("given");
     }
 
-    async fn installer(&self) -> Client {
+    /// Somebody who has the rights of the table and no others.
+    pub(crate) async fn installer(&self) -> Client {
+        for object in [
+            role(&EVERYWHERE),
+            role(&INSIDE),
+            binding("ClusterRoleBinding", &EVERYWHERE, None),
+            binding("RoleBinding", &INSIDE, Some(&self.namespace)),
+        ] {
+            self.give(object).await;
+        }
         let kubeconfig = Kubeconfig::from_yaml(&self.cluster.kubeconfig()).expect("a kubeconfig");
         let config =
             Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
@@ -62,14 +71,6 @@ impl Stage {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_rights_of_the_table_alone_everything_is_installed() {
     let stage = Stage::enter("account").await;
-    for object in [
-        role(&EVERYWHERE),
-        role(&INSIDE),
-        binding("ClusterRoleBinding", &EVERYWHERE, None),
-        binding("RoleBinding", &INSIDE, Some(&stage.namespace)),
-    ] {
-        stage.give(object).await;
-    }
     let operator = stage.operator_as(stage.installer().await).await;
     stage
         .nmstate("nmstate", json!({"tls": {"source": "None"}}))

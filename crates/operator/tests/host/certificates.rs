@@ -30,7 +30,7 @@ impl Stage {
     }
 
     /// What the API server trusts of the webhook.
-    async fn trusted(&self) -> Option<Vec<u8>> {
+    pub(crate) async fn trusted(&self) -> Option<Vec<u8>> {
         let api: Api<MutatingWebhookConfiguration> = Api::all(self.client.clone());
         let found = api.get_opt("nmstate").await.expect("an answer")?;
         let mut bundles = found.webhooks.unwrap_or_default().into_iter().map(|it| {

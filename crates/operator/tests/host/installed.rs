@@ -63,26 +63,6 @@ async fn an_nmstate_gets_everything_and_a_second_look_writes_nothing() {
 }
 
 impl Stage {
-    /// Waits until the operator has heard of an NMState, and looks.
-    pub(crate) async fn says_after_look(&self, operator: &crate::stage::Operator, name: &str) {
-        let key = keelson_cluster::Key {
-            namespace: String::new(),
-            name: name.to_owned(),
-        };
-        until("the NMState to be heard of", PATIENCE, async || {
-            operator
-                .controller
-                .world
-                .nmstates
-                .get(&key)
-                .map(drop)
-                .ok_or_else(|| "not yet".to_owned())
-        })
-        .await
-        .expect("the NMState");
-        operator.controller.look().await;
-    }
-
     fn objects(&self, identity: &Identity) -> Api<DynamicObject> {
         let resource = resource(&identity.kind);
         match &identity.namespace {

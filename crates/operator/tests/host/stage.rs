@@ -1,6 +1,8 @@
-//! A control plane with our types and OpenShift's, and an operator of NMStates on it.
+//! A control plane with our types and others, and an operator of NMStates on it.
 //!
-//! NMStates belong to the whole cluster and one counts, so tests take turns.
+//! NMStates belong to the whole cluster and one counts, so tests take turns. Which types there are
+//! beside ours is for the binary to say.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,14 +11,14 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use keelson_api::NMState;
 use keelson_api::names::FieldManager;
-use keelson_cluster::Calls;
+use keelson_cluster::{Calls, Key};
 use keelson_operator::host::controller::Controller;
 use keelson_operator::host::settings::Settings;
 use keelson_operator::host::world::{World, resource};
 use keelson_render::host::{Identity, KINDS};
 use keelson_render::platform::Source;
 use keelson_testbed::faults::FaultProxy;
-use keelson_testbed::{Cluster, api_server_crd, until};
+use keelson_testbed::{Cluster, until};
 use kube::Client;
 use kube::api::{
     Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
@@ -168,7 +170,7 @@ impl Stage {
         self.operator_with(faults, client).await
     }
 
-    /// The same as somebody else.
+    /// The same as somebody else; what it calls is not counted.
     pub(crate) async fn operator_as(&self, client: Client) -> Operator {
         let faults = self.cluster.faults().expect("a proxy");
         self.operator_with(faults, client).await
@@ -204,10 +206,27 @@ impl Stage {
 
     /// An operator that looks after NMStates by itself.
     pub(crate) async fn running_operator(&self) -> Operator {
-        let mut operator = self.operator().await;
-        let controller = operator.controller.clone();
-        operator.running = Some(tokio::spawn(async move { controller.run().await }));
-        operator
+        self.operator().await.running()
+    }
+
+    /// Waits until the operator has heard of an NMState, and looks.
+    pub(crate) async fn says_after_look(&self, operator: &Operator, name: &str) {
+        let key = Key {
+            namespace: String::new(),
+            name: name.to_owned(),
+        };
+        until("the NMState to be heard of", PATIENCE, async || {
+            operator
+                .controller
+                .world
+                .nmstates
+                .get(&key)
+                .map(drop)
+                .ok_or_else(|| "not yet".to_owned())
+        })
+        .await
+        .expect("the NMState");
+        operator.controller.look().await;
     }
 
     /// Waits until an NMState's condition has this status and reason, and gives its message.
@@ -240,6 +259,13 @@ impl Stage {
 }
 
 impl Operator {
+    /// The same, looking after NMStates by itself from now on.
+    pub(crate) fn running(mut self) -> Self {
+        let controller = self.controller.clone();
+        self.running = Some(tokio::spawn(async move { controller.run().await }));
+        self
+    }
+
     /// Looks until there is nothing more to do: every Secret made, and a look that writes nothing.
     pub(crate) async fn settle(&self) {
         until("nothing more to write", PATIENCE, async || {
@@ -256,12 +282,18 @@ impl Operator {
     }
 }
 
-/// Our types, and the cluster settings of OpenShift as it publishes them.
+/// Our types, and those of the binary.
 async fn install(cluster: &Cluster) {
     cluster.install_crds().await.expect("our types");
-    let text = api_server_crd().expect("the published type");
-    let crd: CustomResourceDefinition = serde_saphyr::from_str(&text).expect("a CRD");
-    let api: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    for text in crate::types() {
+        serve(cluster.client(), &text).await;
+    }
+}
+
+/// Has a type served.
+pub(crate) async fn serve(client: Client, text: &str) {
+    let crd: CustomResourceDefinition = serde_saphyr::from_str(text).expect("a CRD");
+    let api: Api<CustomResourceDefinition> = Api::all(client);
     let name = crd.metadata.name.clone().expect("a name");
     let how = PatchParams::apply("test").force();
     api.patch(&name, &how, &Patch::Apply(&crd))

@@ -3,7 +3,7 @@
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
-use keelson_api::names::Label;
+use keelson_api::names::{Annotation, Label};
 use keelson_operator::platform::read;
 use keelson_operator::rights::{NAMESPACE, OPERATOR, SIDECAR_CLIENT, proxy_binding};
 use keelson_testbed::until;
@@ -18,8 +18,7 @@ use crate::install::{
 };
 use crate::settings::shipped;
 
-const LABELLED_ONLY: &str =
-    "the operator may change and delete pods with the label sei.io/node only";
+const LABELLED_ONLY: &str = "the operator may change and delete pods with the label sei.io/node only, and change those of the host's webhook and metrics";
 
 #[tokio::test]
 async fn the_operator_touches_pods_of_nodes_and_no_others() {
@@ -77,6 +76,40 @@ async fn the_operator_touches_pods_of_nodes_and_no_others() {
     all.delete("other", &delete)
         .await
         .expect("an administrator");
+}
+
+#[tokio::test]
+async fn the_operator_changes_pods_of_the_hosts_webhook_and_metrics_and_deletes_none() {
+    let cluster = installed().await;
+    let namespace = cluster.namespace("host-pods").await;
+    let namespace = namespace.name();
+    let all = Api::<Pod>::namespaced(cluster.client(), namespace);
+    let ours = Api::<Pod>::namespaced(operator(cluster).await, namespace);
+    let (patch, delete) = (PatchParams::default(), DeleteParams::default());
+    let labels = |app: &str, part: &str| json!({"app": app, "component": format!("kubernetes-nmstate-{part}")});
+    let touch = Patch::Merge(json!({"metadata": {"annotations": {
+        Annotation::HostRefresh.as_str(): "now",
+    }}}));
+    for part in ["webhook", "metrics"] {
+        create(&all, pod(part, labels("kubernetes-nmstate", part))).await;
+        ours.patch(part, &patch, &touch).await.expect(part);
+        refused(LABELLED_ONLY, ours.delete(part, &delete))
+            .await
+            .expect(part);
+        let other = Patch::Merge(json!({"metadata": {"labels": {"app": "other"}}}));
+        refused(LABELLED_ONLY, ours.patch(part, &patch, &other))
+            .await
+            .expect(part);
+    }
+    for (name, app, part) in [
+        ("handler", "kubernetes-nmstate", "handler"),
+        ("other", "other", "webhook"),
+    ] {
+        create(&all, pod(name, labels(app, part))).await;
+        refused(LABELLED_ONLY, ours.patch(name, &patch, &touch))
+            .await
+            .expect(name);
+    }
 }
 
 #[tokio::test]

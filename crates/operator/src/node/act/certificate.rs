@@ -4,17 +4,16 @@
 //! A Secret of the name we would have written, that somebody else wrote, is neither overwritten nor
 //! deleted.
 
-use k8s_openapi::api::core::v1::{Pod, Secret};
+use k8s_openapi::api::core::v1::Secret;
 use keelson_api::names::Annotation;
 use keelson_api::sidecar::IssuerKind;
-use keelson_cluster::{Only, Propagation, within};
+use keelson_cluster::{Key, Only, Propagation, within};
 use keelson_plan::{Served, Stage, Task, Tls, Waiting};
 use keelson_render::names;
 use keelson_tls::certificate::Fingerprint;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, Preconditions};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
-use serde_json::json;
 
 use super::{Act, Done, Problem, note};
 use crate::certificate::{self, Order, Unfit};
@@ -22,6 +21,7 @@ use crate::node::observe;
 use crate::node::seen::Ordered;
 use crate::node::sight::at;
 use crate::node::world::certificate_resource;
+use crate::nudge;
 use crate::sidecar::Spoken;
 
 impl Act<'_> {
@@ -249,13 +249,11 @@ impl Act<'_> {
     }
 
     async fn annotate(&self, pod: &str, uid: &str, annotation: Annotation) -> Done {
-        let now = jiff::Timestamp::now().to_string();
-        let patch = json!({ "metadata": {
-            // Another pod of this name is a conflict.
-            "uid": uid,
-            "annotations": { annotation.as_str(): now },
-        }});
-        let patched: Option<Pod> = self.calls.merge(&self.key.namespace, pod, &patch).await?;
+        let key = Key {
+            namespace: self.key.namespace.clone(),
+            name: pod.to_owned(),
+        };
+        let patched = nudge::annotate(self.calls, &key, uid, annotation).await?;
         patched.iter().for_each(|pod| self.note_pod(pod));
         Ok(())
     }

@@ -7,7 +7,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use keelson_cluster::Key;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use keelson_api::names::Annotation;
+use keelson_cluster::{Calls, Error, Key};
+use serde_json::json;
 use tokio::time::Instant;
 
 /// How long a kubelet is given the first time, and twice as long each time after.
@@ -19,7 +23,23 @@ const MOST: Duration = Duration::from_secs(10);
 /// After so long it is about another change.
 const ANOTHER: Duration = Duration::from_secs(30);
 
-/// Kubelets that were asked, by node.
+/// Writes the time into an annotation of a pod, which has its kubelet look at it now. Another pod of
+/// this name is a conflict; none is there where it is gone.
+pub async fn annotate(
+    calls: &Calls,
+    pod: &Key,
+    uid: &str,
+    annotation: Annotation,
+) -> Result<Option<Pod>, Error> {
+    let now = Timestamp::now().to_string();
+    let patch = json!({ "metadata": {
+        "uid": uid,
+        "annotations": { annotation.as_str(): now },
+    }});
+    calls.merge(&pod.namespace, &pod.name, &patch).await
+}
+
+/// Kubelets that were asked, by what they were asked for: a node, or a pod.
 #[derive(Default)]
 pub struct Nudges(Mutex<HashMap<Key, Nudge>>);
 
@@ -45,7 +65,13 @@ impl Nudges {
         true
     }
 
-    /// Forgets a node that is gone.
+    /// Forgets all but these.
+    pub fn keep(&self, is_there: impl Fn(&Key) -> bool) {
+        let mut nudges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        nudges.retain(|key, _| is_there(key));
+    }
+
+    /// Forgets one that is gone.
     pub fn forget(&self, key: &Key) {
         let mut nudges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         nudges.remove(key);
