@@ -253,7 +253,10 @@ fn profile(decision: &Decision, loading: &[String], said: &mut Said) {
         Outcome::Partly(dropped) => (
             Truth::True,
             NmstateReason::TlsProfileNotFullyHonored,
-            with_notes(dropped),
+            std::iter::once(with_notes(dropped))
+                .chain(loading.iter().cloned())
+                .collect::<Vec<_>>()
+                .join("\n"),
         ),
         _ if !loading.is_empty() => (Truth::Unknown, TlsProfileLoading, loading.join("\n")),
         _ => (Truth::False, TlsProfileHonored, with_notes("")),

@@ -202,6 +202,19 @@ fn pods_that_have_not_loaded_the_profile_are_named_until_they_have() {
         ("Unknown", "TLSProfileLoading")
     );
     assert_eq!(of(&loading, "Available"), ("True", "SuccessfullyDeployed"));
+    let partly = decided(
+        Outcome::Partly("RSA key exchange is left out".to_owned()),
+        false,
+    );
+    let both = Report {
+        profile: Some(&partly),
+        loading: report.loading.clone(),
+        ..Report::default()
+    };
+    assert_eq!(
+        message(&said(&both), "TLSProfileNotFullyHonored"),
+        "RSA key exchange is left out\npod nmstate-webhook-1 serves another profile"
+    );
     report.loading.clear();
     assert_eq!(
         of(&said(&report), "TLSProfileNotFullyHonored"),
