@@ -45,6 +45,13 @@ pub fn run(cli: Cli) -> ExitCode {
             return ExitCode::from(BAD_SETTINGS);
         }
     };
+    let hosts = match hosts(&settings) {
+        Ok(hosts) => hosts,
+        Err(problem) => {
+            eprintln!("keelson-operator: {problem}");
+            return ExitCode::from(BAD_SETTINGS);
+        }
+    };
     start_logging(&cli);
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -53,7 +60,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    let ran = runtime.block_on(operate(cli, settings));
+    let ran = runtime.block_on(operate(cli, settings, hosts));
     runtime.shutdown_timeout(Duration::from_secs(5));
     match ran {
         Ok(()) => ExitCode::SUCCESS,
@@ -77,7 +84,11 @@ fn start_logging(cli: &Cli) {
     };
 }
 
-async fn operate(cli: Cli, settings: Settings) -> Result<(), String> {
+async fn operate(
+    cli: Cli,
+    settings: Settings,
+    hosts: Option<host::settings::Settings>,
+) -> Result<(), String> {
     let text = |error: &dyn Display| error.to_string();
     let config = kube::Config::infer().await.map_err(|error| text(&error))?;
     let client = connect(config).map_err(|error| text(&error))?;
@@ -131,7 +142,12 @@ async fn operate(cli: Cli, settings: Settings) -> Result<(), String> {
         name: LeaseName::Sei.to_string(),
         identity: identity.clone(),
     };
-    look_after_hosts(&cli, &client, &settings, &identity, &stop);
+    let who = host::run::Who {
+        namespace: settings.namespace.clone(),
+        identity: identity.clone(),
+        elects: cli.leader_elect,
+    };
+    look_after_hosts(&client, hosts, who, &stop);
     let work = work(
         client.clone(),
         settings,
@@ -181,15 +197,8 @@ async fn work(
     drop(watches);
 }
 
-/// Begins to look after NMStates, where an image for the host components is given. Whether that goes
-/// well is no matter of readiness: SeiNodes do not depend on it.
-fn look_after_hosts(
-    cli: &Cli,
-    client: &Client,
-    settings: &Settings,
-    identity: &str,
-    stop: &CancellationToken,
-) {
+/// What is said of the host components; none where they are not wanted.
+fn hosts(settings: &Settings) -> Result<Option<host::settings::Settings>, String> {
     let operator = settings
         .render
         .access
@@ -199,17 +208,23 @@ fn look_after_hosts(
         namespace: settings.namespace.clone(),
         labels: BTreeMap::new(),
     });
-    let Some(hosts) = host::settings::Settings::of_process(operator) else {
+    host::settings::Settings::of_process(operator)
+}
+
+/// Begins to look after NMStates, where an image for the host components is given. Whether that goes
+/// well is no matter of readiness: SeiNodes do not depend on it.
+fn look_after_hosts(
+    client: &Client,
+    hosts: Option<host::settings::Settings>,
+    who: host::run::Who,
+    stop: &CancellationToken,
+) {
+    let Some(hosts) = hosts else {
         tracing::info!(
             "{} is not set, so NMStates are left alone",
             host::settings::IMAGE
         );
         return;
-    };
-    let who = host::run::Who {
-        namespace: settings.namespace.clone(),
-        identity: identity.to_owned(),
-        elects: cli.leader_elect,
     };
     tokio::spawn(host::run::run(client.clone(), hosts, who, stop.clone()));
 }

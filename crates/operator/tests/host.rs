@@ -19,6 +19,11 @@ mod platform;
 #[path = "host/profile.rs"]
 mod profile;
 
+/// The console's plugin, where one is wanted.
+fn plugin() -> Option<keelson_operator::host::settings::ConsolePlugin> {
+    None
+}
+
 /// The types of others that are served here.
 fn types() -> Vec<String> {
     vec![keelson_testbed::api_server_crd().expect("the published type")]

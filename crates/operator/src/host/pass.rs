@@ -16,9 +16,7 @@ use keelson_api::NMState;
 use keelson_api::host::{METRICS, METRICS_PORT, TLS_CONFIG_MAP, TLS_PROFILE_KEY, WEBHOOK};
 use keelson_api::names::{HostWorkload, NMSTATE_GROUP};
 use keelson_cluster::Key;
-use keelson_render::host::{
-    Capabilities, Certificates, HostInstall, Object, Profile, Retries, objects,
-};
+use keelson_render::host::{Capabilities, Certificates, HostInstall, Object, Profile, objects};
 use rustls::SignatureAlgorithm;
 use serde_json::Value;
 
@@ -32,10 +30,8 @@ use super::profile::{Asked, Cluster, Decision, decide};
 use super::refresh::refresh;
 use super::replicas::{Place, Placement, webhooks};
 use super::report;
+use super::settings::ConsolePlugin;
 use super::status::{self, Report};
-
-/// Ports the API server is reached at, by its Service and behind it.
-const API_PORTS: &[u16] = &[443, 6443];
 
 /// How soon to look again while something is under way.
 const SOON: Duration = Duration::from_secs(2);
@@ -221,9 +217,9 @@ impl<'a> Pass<'a> {
                 None => Certificates::ServiceCa,
             },
             webhook_replicas: self.webhooks_now(),
-            api_ports: API_PORTS,
-            retries: Retries::default(),
-            plugin: None,
+            api_ports: &settings.api_ports,
+            retries: settings.retries,
+            plugin: settings.plugin.as_ref().map(ConsolePlugin::rendered),
         };
         let first = objects(&install).map_err(|error| error.to_string())?;
         let nodes: Vec<_> = self.controller.world.nodes.all();

@@ -177,15 +177,14 @@ impl Stage {
     }
 
     async fn operator_with(&self, faults: FaultProxy, client: Client) -> Operator {
-        let settings = Settings {
-            image: "registry.example/keelson-host:test".to_owned(),
-            namespace: self.namespace.clone(),
-            monitoring_namespace: "monitoring".to_owned(),
-            operator: Source {
-                namespace: "keelson-system".to_owned(),
-                labels: Default::default(),
-            },
+        let operator = Source {
+            namespace: "keelson-system".to_owned(),
+            labels: Default::default(),
         };
+        let image = "registry.example/keelson-host:test".to_owned();
+        let mut settings = Settings::new(image, operator);
+        settings.namespace.clone_from(&self.namespace);
+        settings.plugin = crate::plugin();
         let world = World::new();
         let watches = world.watch(&client, &self.namespace);
         let calls = Calls::new(client, FieldManager::Nmstate);
@@ -271,10 +270,10 @@ impl Operator {
         until("nothing more to write", PATIENCE, async || {
             let before = self.faults.writes().len();
             let again = self.controller.look().await;
-            let wrote = self.faults.writes().len() - before;
+            let wrote = self.faults.writes().split_off(before);
             match again {
-                Some(again) if wrote == 0 && again >= Duration::from_secs(30) => Ok(()),
-                again => Err(format!("{wrote} writes, again after {again:?}")),
+                Some(again) if wrote.is_empty() && again >= Duration::from_secs(30) => Ok(()),
+                again => Err(format!("{wrote:?}, again after {again:?}")),
             }
         })
         .await
