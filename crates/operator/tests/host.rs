@@ -1,6 +1,12 @@
 //! NMStates on a real control plane: everything that is rendered applied, kept so and reported, with
 //! the real type of OpenShift's cluster settings.
 
+#[path = "host/delivered.rs"]
+mod delivered;
+#[path = "host/matrix.rs"]
+mod matrix;
+#[path = "host/offers.rs"]
+mod offers;
 #[path = "host/played.rs"]
 mod played;
 #[path = "host/stage.rs"]
@@ -18,6 +24,8 @@ mod nudge;
 mod platform;
 #[path = "host/profile.rs"]
 mod profile;
+#[path = "host/wire.rs"]
+mod wire;
 
 /// The console's plugin, where one is wanted.
 fn plugin() -> Option<keelson_operator::host::settings::ConsolePlugin> {

@@ -71,6 +71,14 @@ pub fn provide_bench_tools() -> Result<(), Error> {
     provide(BENCH)
 }
 
+/// What handshakes are tried with that no library of ours can offer.
+const OPENSSL: &[Need] = &[need("openssl", "openssl")];
+
+/// Makes sure that `openssl` is there.
+pub fn provide_openssl() -> Result<(), Error> {
+    provide(OPENSSL)
+}
+
 /// Refuses anyone but root, in the words of the command that was typed.
 pub(crate) fn require_root() -> Result<(), Error> {
     if nix::unistd::geteuid().is_root() {

@@ -275,6 +275,9 @@ impl Stage {
 
     /// Plays webhook and metrics, with rollouts paused: what changes comes to them as files alone.
     pub(crate) async fn play_both(&self) -> [Played; 2] {
+        // Where it was not built yet, before anything is waited for.
+        let built = tokio::task::spawn_blocking(program).await;
+        built.expect("the program");
         let both = [HostWorkload::Webhook, HostWorkload::Metrics];
         for workload in both {
             self.pod_of(workload).await;

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use keelson_api::node_status::{CurrentSidecarTls, NodePhase};
 use keelson_api::plan::PlanPhase;
 use keelson_api::sidecar::IssuerKind;
-use keelson_testbed::Authority;
+use keelson_testbed::{Authority, passage};
 use keelson_tls::{Leaf, Pair};
 use serde_json::json;
 
@@ -250,7 +250,7 @@ async fn every_change_of_tls_is_one_plan_and_costs_a_pod_only_where_the_pod_has_
     let wrong: Vec<String> = wrong.collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(outcomes.len(), 80);
-    check_documentation(&table(&outcomes));
+    passage("docs/operator-tls.md", "pods by change", &table(&outcomes));
 }
 
 /// Pods by change, as people read it.
@@ -277,24 +277,4 @@ fn table(outcomes: &[Outcome]) -> String {
         }
     }
     table
-}
-
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operator-tls.md");
-const BEGIN: &str = "<!-- pods by change: written by the test -->\n";
-const END: &str = "<!-- end of pods by change -->\n";
-
-/// Whether the table in the documentation is what was counted.
-fn check_documentation(table: &str) {
-    let text = std::fs::read_to_string(FILE).expect("docs/operator-tls.md");
-    let (head, rest) = text.split_once(BEGIN).expect("the mark before the table");
-    let (there, tail) = rest.split_once(END).expect("the mark after the table");
-    if std::env::var_os("KEELSON_WRITE_DOCS").is_some() {
-        let text = format!("{head}{BEGIN}{table}{END}{tail}");
-        std::fs::write(FILE, text).expect("a file that can be written");
-        return;
-    }
-    assert!(
-        there == table,
-        "docs/operator-tls.md does not say what was counted; KEELSON_WRITE_DOCS=1 writes it:\n{table}"
-    );
 }
