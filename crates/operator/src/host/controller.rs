@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures::future::join;
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::DaemonSet;
-use keelson_api::host::{HANDLER, IS_OPENSHIFT_VARIABLE};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
+use keelson_api::host::{HANDLER, IS_OPENSHIFT_VARIABLE, OPENSHIFT_WEBHOOK_SECRET, WEBHOOK};
 use keelson_cluster::{Calls, Key};
 use keelson_render::host::Identity;
 use serde::de::DeserializeOwned;
@@ -76,7 +76,8 @@ impl Controller {
     /// Waits until enough is known for a first look, and takes up what was known before this process.
     pub async fn begin(&self) {
         self.world.synced().await;
-        *lock(&self.platform) = Platform::remembered(self.rendered_openshift());
+        *lock(&self.platform) =
+            Platform::remembered(self.rendered_openshift(), self.rendered_service_ca());
     }
 
     /// What is held to be true of the cluster.
@@ -114,6 +115,15 @@ impl Controller {
         let mut told = pod.containers.iter().flat_map(|it| it.env.iter().flatten());
         let said = told.find(|it| it.name == IS_OPENSHIFT_VARIABLE)?;
         Some(said.value.as_deref() == Some("true"))
+    }
+
+    /// Whether the webhook that is there has its certificate from service-ca.
+    fn rendered_service_ca(&self) -> Option<bool> {
+        let webhook: Deployment = self.seen("Deployment", WEBHOOK)?;
+        let pod = webhook.spec?.template.spec?;
+        let volumes = pod.volumes.iter().flatten();
+        let mut secrets = volumes.filter_map(|it| it.secret.as_ref()?.secret_name.as_deref());
+        Some(secrets.any(|it| it == OPENSHIFT_WEBHOOK_SECRET))
     }
 
     /// An object of ours that decisions are made from.

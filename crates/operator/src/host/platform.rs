@@ -145,11 +145,17 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// A platform of which one thing was known before this process started: whether it is OpenShift.
-    pub fn remembered(openshift: Option<bool>) -> Self {
+    /// A platform of which this was known before this process started: whether it is OpenShift, and
+    /// whether service-ca makes certificates.
+    pub fn remembered(openshift: Option<bool>, service_ca: Option<bool>) -> Self {
         let mut platform = Self::default();
-        if let Some(there) = openshift {
-            platform.held[Capability::SecurityConstraints as usize] = Held::known(there);
+        for (capability, known) in [
+            (Capability::SecurityConstraints, openshift),
+            (Capability::ServiceCa, service_ca),
+        ] {
+            if let Some(there) = known {
+                platform.held[capability as usize] = Held::known(there);
+            }
         }
         platform
     }

@@ -147,10 +147,10 @@ fn on_a_cluster_never_seen_before_the_first_explicit_answer_counts() {
 
 #[test]
 fn an_operator_that_starts_while_openshift_does_not_answer_still_knows_it_is_openshift() {
-    let mut platform = Platform::remembered(Some(true));
+    let mut platform = Platform::remembered(Some(true), None);
     platform.hear(Capability::SecurityConstraints, &Answer::Absent, at(0));
     assert_eq!(platform.openshift(), Some(true));
-    let mut vanilla = Platform::remembered(None);
+    let mut vanilla = Platform::remembered(None, None);
     vanilla.hear(Capability::SecurityConstraints, &Answer::Absent, at(0));
     assert_eq!(vanilla.openshift(), Some(false));
 }
