@@ -24,6 +24,8 @@ mod nudge;
 mod platform;
 #[path = "host/profile.rs"]
 mod profile;
+#[path = "host/trouble.rs"]
+mod trouble;
 #[path = "host/wire.rs"]
 mod wire;
 
