@@ -79,6 +79,28 @@ async fn a_profile_that_comes_or_changes_is_served_without_a_restart() {
     assert_eq!(sessions(&program, &authority).await, [true, true]);
 }
 
+/// A kubelet may give a new pod the file of before: the pod serves it, and says that it is another.
+#[tokio::test]
+async fn a_pod_with_the_file_of_before_says_so_until_the_one_it_was_made_for_comes() {
+    let authority = authority();
+    let folder = Folder::certified(&authority);
+    folder.profile(&canonical(Kind::Intermediate));
+    let mut command = folder.command();
+    command.arg("webhook");
+    command.env("TLS_PROFILE_HASH", hash(Kind::Modern));
+    let program = folder.run(command);
+    program.healthy().await;
+    let told = program.tls();
+    assert_eq!(told["loaded"], hash(Kind::Intermediate));
+    assert_eq!(told["stamped"], hash(Kind::Modern));
+    assert_eq!(sessions(&program, &authority).await, [true, true]);
+    program.folder.profile(MODERN);
+    let so = |told: &serde_json::Value| told["loaded"] == told["stamped"];
+    let told = program.tls_is("the profile it was made for", so).await;
+    assert_eq!(told["stamped"], hash(Kind::Modern));
+    assert_eq!(sessions(&program, &authority).await, [false, true]);
+}
+
 fn canonical(kind: Kind) -> String {
     let profile = Profile::named(kind, None).expect("a profile");
     String::from_utf8(profile.canonical()).expect("text")
