@@ -8,7 +8,7 @@
 mod common;
 
 use common::client::Tls;
-use common::program::{Folder, Program, SOON, shipped, value};
+use common::program::{Folder, PROMISED, Program, SOON, shipped, value};
 use common::rights;
 use keelson_api::NodeNetworkConfigurationPolicy;
 use keelson_testbed::faults::{Fault, FaultProxy, On};
@@ -188,6 +188,9 @@ async fn without_an_api_server_both_roles_are_healthy_at_once_stay_up_and_catch_
         let way = away.way;
         println!("{way}: in sync after {took:?}; {metrics} KiB (metrics), {webhook} KiB (webhook)");
         assert!(took <= IN_SYNC, "{way}: {took:?}");
+        if shipped().is_some() {
+            assert!(webhook <= PROMISED, "{way}: {webhook} KiB (webhook)");
+        }
     }
     later_outage(&mut all[0], &tls).await;
 }

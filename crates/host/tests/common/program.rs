@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Nothing a process does by itself takes longer, however busy the machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
+/// The memory a process that ships may take, in KiB.
+pub(crate) const PROMISED: u64 = 15 << 10;
+
 /// The program as it ships, where one is given to be measured: one built for tests is several times
 /// its size.
 pub(crate) fn shipped() -> Option<OsString> {

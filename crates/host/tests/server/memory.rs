@@ -1,7 +1,7 @@
 //! What the metrics take for a hundred nodes and a thousand enactments.
 
 use crate::common::client::Tls;
-use crate::common::program::{Folder, shipped, value};
+use crate::common::program::{Folder, PROMISED, shipped, value};
 use crate::world::{cluster, enact, holds, page_is, put};
 use futures::stream::{StreamExt, iter};
 use keelson_api::NodeNetworkState;
@@ -9,9 +9,6 @@ use serde_json::{Value, json};
 
 const NODES: usize = 100;
 const POLICIES: usize = 10;
-
-/// What a process may take, in KiB.
-const PROMISED: u64 = 15 << 10;
 
 /// A host of some size: sixty interfaces, two hundred routes.
 fn state() -> Value {
