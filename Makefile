@@ -78,7 +78,7 @@ soak: ## Repeat the tests that start, kill and break things, with new random cas
 	$(TESTBED) prepare
 	$(CARGO) test --locked --package keelson-proxy --test storms --test switching -- --ignored --nocapture --test-threads=1
 	KEELSON_SOAK_KILLS=200 $(CARGO) test --locked --package keelson-sidecar --test outside killed
-	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-operator --test cuts -- --nocapture
+	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-operator --test cuts --test host -- --nocapture
 	$(CARGO) build --locked --release --package keelson-host
 	KEELSON_SOAK=1 KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
 		$(CARGO) test --locked --package keelson-host --test away --test server -- --nocapture --test-threads=1
