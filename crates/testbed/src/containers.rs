@@ -131,20 +131,29 @@ impl Cluster {
         headers: &[(&str, &str)],
         body: &str,
     ) -> std::io::Result<(u16, String)> {
-        let mut stream = self.connect(whom)?;
-        let headers = headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\r\n"));
-        let headers: String = headers.collect();
-        let size = body.len();
-        let request = format!(
-            "{line} HTTP/1.0\r\nHost: {whom}\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n{headers}Connection: close\r\n\r\n{body}"
-        );
-        stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        parse(&answer).ok_or_else(|| std::io::Error::other(format!("no answer: {answer:?}")))
+        exchange(self.connect(whom)?, line, headers, body)
     }
+}
+
+/// One request and its answer, the status and the body, on a connection that is then closed.
+pub fn exchange(
+    mut stream: impl Read + Write,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> std::io::Result<(u16, String)> {
+    let headers = headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}\r\n"));
+    let headers: String = headers.collect();
+    let size = body.len();
+    let request = format!(
+        "{line} HTTP/1.0\r\nHost: inside\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n{headers}Connection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    parse(&answer).ok_or_else(|| std::io::Error::other(format!("no answer: {answer:?}")))
 }
 
 fn parse(answer: &str) -> Option<(u16, String)> {

@@ -15,7 +15,7 @@ use crate::kubectl::Kubectl;
 use crate::manifests::read_folder;
 use crate::node::Pods;
 use crate::packages;
-use crate::products::Profile;
+use crate::products::{Product, Profile};
 use crate::progress::Progress;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,7 +26,11 @@ use std::path::PathBuf;
 pub struct Installer {
     kubectl: Kubectl,
     images: String,
+    hosts: bool,
 }
+
+/// The setting that has the operator look after NMStates.
+const HOST_IMAGE: &str = "RELATED_IMAGE_HANDLER_IMAGE";
 
 /// A node on which Keelson and a chain can run: with their images and the label of the pool, and a
 /// volume for each of this many nodes. What is missing is built.
@@ -64,6 +68,7 @@ impl Installer {
         Self {
             kubectl,
             images: "localhost".into(),
+            hosts: false,
         }
     }
 
@@ -71,6 +76,14 @@ impl Installer {
     #[must_use]
     pub fn images(mut self, registry: &str) -> Self {
         self.images = registry.trim_end_matches('/').to_owned();
+        self
+    }
+
+    /// With what lets the operator look after NMStates, and the image of the host components among its
+    /// settings.
+    #[must_use]
+    pub fn hosts(mut self) -> Self {
+        self.hosts = true;
         self
     }
 
@@ -107,9 +120,15 @@ impl Installer {
         }
         let mut objects = self.objects("deploy/operator")?;
         objects.retain(|it| it["kind"] != "ConfigMap");
+        if self.hosts {
+            let image = in_registry(&images::name(Product::Host), &self.images);
+            settings["data"][HOST_IMAGE] = json!(image);
+            objects.extend(self.objects("deploy/host")?);
+        }
         // A namespace before what is in it, and settings before who reads them.
         objects.sort_by_key(|it| it["kind"] != "Namespace");
-        objects.insert(1, settings);
+        let inside = objects.partition_point(|it| it["kind"] == "Namespace");
+        objects.insert(inside, settings);
         said += &self.kubectl.apply(&objects)?;
         Ok(said)
     }

@@ -60,7 +60,7 @@ pub mod cli;
 pub use cache::folder as cache_folder;
 pub use chain::{Founding, found};
 pub use cluster::{Cluster, Size};
-pub use containers::{Container, Running};
+pub use containers::{Container, Running, exchange};
 pub use enclosure::MASKED_SYSCTLS;
 pub use error::Error;
 pub use host::{DEVICE, Host, Network};

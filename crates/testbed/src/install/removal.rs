@@ -22,7 +22,9 @@ impl Installer {
             "metadata": { "name": "sei-rbac-proxy:local" },
         });
         self.delete(rest.into_iter().chain([binding]).collect())?;
-        for folder in ["deploy/local", "deploy/operator", "deploy/crds"] {
+        let hosts = self.hosts.then_some("deploy/host");
+        let all = ["deploy/local", "deploy/operator", "deploy/crds"];
+        for folder in hosts.into_iter().chain(all) {
             self.delete(self.objects(folder)?)?;
         }
         Ok(())

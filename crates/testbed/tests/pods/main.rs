@@ -4,6 +4,7 @@ mod access;
 mod boot;
 mod bootstrap;
 mod edits;
+mod hosts;
 mod keys;
 mod kills;
 mod mark;

@@ -22,10 +22,10 @@ fn containers(chain: &Chain) -> Vec<Container> {
 }
 
 /// A component that is stopped, and is started again however the test ends.
-struct Away<'a>(&'a Process);
+pub(crate) struct Away<'a>(&'a Process);
 
 impl<'a> Away<'a> {
-    async fn stop(cluster: &'a Cluster, name: &str) -> Self {
+    pub(crate) async fn stop(cluster: &'a Cluster, name: &str) -> Self {
         let component = cluster.component(name);
         component.stop().await;
         Self(component)

@@ -45,7 +45,7 @@ impl World {
         let pods = pods(Profile::Dev, 48).expect("images");
         let cluster = Cluster::start(Size::Pods(pods)).await.expect("a cluster");
         let kubectl = cluster.kubectl();
-        let installer = Installer::new(kubectl.clone());
+        let installer = Installer::new(kubectl.clone()).hosts();
         installer.operator(&BTreeMap::new()).expect("an operator");
         installer.surroundings().expect("an S3 server");
         if let Err(error) = installer.ready() {
@@ -97,6 +97,16 @@ impl World {
         chain
     }
 
+    /// A turn with the others, for a test without a chain.
+    pub(crate) async fn shared(&'static self) -> Turn {
+        Turn::Shared(self.calm.read().await)
+    }
+
+    /// The cluster to itself, for a test without a chain.
+    pub(crate) async fn alone(&'static self) -> Turn {
+        Turn::Alone(self.calm.write().await)
+    }
+
     fn make_chain(&'static self, test: &str, turn: Turn) -> Chain {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("{test}-{}", COUNT.fetch_add(1, Ordering::Relaxed));
@@ -122,7 +132,7 @@ pub(crate) struct Chain {
 }
 
 /// Whether a test has the cluster to itself.
-enum Turn {
+pub(crate) enum Turn {
     Shared(#[allow(dead_code, reason = "held")] RwLockReadGuard<'static, ()>),
     Alone(#[allow(dead_code, reason = "held")] RwLockWriteGuard<'static, ()>),
     /// As long as the chain beside it.
