@@ -5,6 +5,7 @@
 //! is not here yet.
 
 mod outage;
+mod profile;
 mod wire;
 
 use crate::world::{PATIENCE, Turn, World, world};
@@ -23,7 +24,7 @@ use kube::api::{ListParams, PostParams};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, MutexGuard};
 use wire::Wire;
 
@@ -32,6 +33,8 @@ const OURS: &str = "app=kubernetes-nmstate";
 /// Whether clients with TLS 1.2 alone and with TLS 1.3 alone are served, under each profile.
 const INTERMEDIATE: [bool; 2] = [true, true];
 const MODERN: [bool; 2] = [false, true];
+/// No listener stays on an old profile for longer.
+const PROMISED: Duration = Duration::from_secs(90);
 
 /// A pod of webhook or metrics.
 #[derive(Clone, Debug)]
