@@ -6,6 +6,7 @@
 
 mod outage;
 mod profile;
+mod rotation;
 mod wire;
 
 use crate::world::{PATIENCE, Turn, World, world};
@@ -299,6 +300,15 @@ impl Hosts {
         };
         looks.iter().map(look).collect()
     }
+}
+
+/// Whether tests that take their time are wanted; where not, says what is left out.
+fn is_soak(what: &str) -> bool {
+    let soak = std::env::var_os("KEELSON_SOAK").is_some();
+    if !soak {
+        println!("{what}: left out, KEELSON_SOAK=1 does it");
+    }
+    soak
 }
 
 /// The turn of one test of these.
