@@ -4,6 +4,7 @@
 //! One NMState counts, so these tests take turns. It selects no machine for the handler, whose program
 //! is not here yet.
 
+mod order;
 mod outage;
 mod profile;
 mod rotation;
