@@ -290,11 +290,10 @@ fn fair(take: Take, limit: usize, events: &[Event]) -> Result<(), TestCaseError>
     (0..NAMES.len()).for_each(|host| cluster.happen(Event::Heals(host)));
     cluster.happen(Event::Edit);
     cluster.rounds(12, Event::Well);
-    for host in 0..NAMES.len() {
+    for (host, name) in NAMES.iter().enumerate() {
         prop_assert!(
             cluster.hosts[host].gone || cluster.is_done(host),
-            "{} gets no turn: {:?}",
-            NAMES[host],
+            "{name} gets no turn: {:?}",
             cluster.claims
         );
     }
