@@ -236,7 +236,9 @@ fn right(reader: &mut Reader<'_>) -> Right {
         None => (said.as_str(), None),
     };
     let whole = |part: &str| !part.is_empty() && !part.contains('/');
-    if !said.is_empty() && !(whole(resource) && subresource.as_deref().is_none_or(whole)) {
+    let fits = whole(resource) && subresource.as_deref().is_none_or(whole);
+    // What is missing is told already.
+    if !fits && !said.is_empty() {
         let sentence = format!("is {said:?}, which is no resource or resource/subresource");
         reader.problems.add("SEI_SIDECAR_RIGHT", sentence);
     }

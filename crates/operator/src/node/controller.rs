@@ -151,7 +151,7 @@ impl Controller {
     }
 
     /// Whether a pod of a node did not answer in time when it was last asked.
-    fn hangs(&self, key: &Key) -> bool {
+    pub(crate) fn hangs(&self, key: &Key) -> bool {
         let own = self.world.pods.get(&at(key, names::pod(&key.name)));
         let mut pods = own.into_iter().chain(self.world.pods_beside(key));
         pods.any(|pod| pod.can_be_called() && self.sidecars.hangs(&whom(key, &pod)))

@@ -397,7 +397,9 @@ impl<'a> Pass<'a> {
     }
 
     async fn wait(&mut self, known: Known, after: Duration) -> Result<Duration, Error> {
-        let rest = self.write(&known, None, false).await?;
+        // The next look at one that hangs may be long in coming.
+        let at_once = self.controller.hangs(self.key);
+        let rest = self.write(&known, None, at_once).await?;
         Ok(rest.map_or(after, |rest| rest.min(after)))
     }
 
