@@ -211,9 +211,13 @@ mod tests {
         let Shown::Moving(bar) = &progress.shown else {
             panic!("{progress:?}");
         };
-        bar.tick();
+        // Drawn now, whatever was drawn a moment ago.
+        bar.force_draw();
         let before = screen.seen();
-        assert!(before.contains("building") && !before.contains('['));
+        assert!(
+            before.contains("building") && !before.contains('['),
+            "{before}"
+        );
         progress.at(1, 4);
         progress.tell("etcd");
         bar.force_draw();

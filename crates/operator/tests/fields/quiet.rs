@@ -9,7 +9,7 @@ use kube::api::{Patch, PatchParams};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::mark::{Change, Mark, look_again, running};
+use crate::mark::{Change, Mark, look_again, running, writes};
 use crate::operator::Operator;
 use crate::stage::{Scene, platform};
 
@@ -26,15 +26,6 @@ where
         .patch(name, &params, &Patch::Merge(patch))
         .await;
     patched.expect("a patch");
-}
-
-/// What the operator wrote, events aside, which are no state.
-fn writes(scene: &Scene) -> Vec<String> {
-    let writes = scene.faults().writes().into_iter();
-    let writes = writes.filter(|it| {
-        it.resource != "serviceaccounts" && it.subresource.as_deref() != Some("token")
-    });
-    writes.map(|it| it.to_string()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

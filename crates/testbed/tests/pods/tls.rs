@@ -328,7 +328,7 @@ async fn a_certificate_that_is_renewed_by_itself_is_served_and_the_node_notices_
     let before = Mark::of(&chain, NODE).await;
     let authority = issuer(&chain, "cert-manager", "local-ca").await;
     let mut certificates = Vec::new();
-    while certificates.len() < 3 {
+    while certificates.len() < 2 {
         let waited = until(
             "another certificate on the wire",
             PATIENCE,
