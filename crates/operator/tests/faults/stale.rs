@@ -151,6 +151,9 @@ async fn a_pod_is_not_deleted_before_the_template_of_its_successor_is_known() {
     let kinds = ["statefulsets", "seinodes"];
     let [deaf_to_sets, deaf_to_nodes] = deafen(&scene, kinds).await;
     another_writes_the_template(&scene).await;
+    // What the other said comes in steps; who acts on the first of them writes the template too.
+    let writes = On::verb(Verb::Patch).resource("statefulsets");
+    let mute = scene.faults().inject(Fault::Unavailable, writes);
     deaf_to_nodes.clear();
     scene
         .until_status("a wait for the template", "node", |_, status| {
@@ -163,6 +166,7 @@ async fn a_pod_is_not_deleted_before_the_template_of_its_successor_is_known() {
         })
         .await;
     assert_eq!(scene.seen("node").deleted.len(), 0);
+    mute.clear();
     deaf_to_sets.clear();
     scene.settled("node").await;
     assert_eq!(scene.seen("node").deleted.len(), 1);
