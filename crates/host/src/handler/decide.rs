@@ -8,9 +8,10 @@
 //!
 //! NetworkManager's checkpoints have no owner. Ours is the one the journal names, made at the time the
 //! journal names, in this boot; any other one is foreign and is waited for, before anything is undone
-//! and before a change is called done: neither it nor what lies under it is touched. One that was made while we died in *Applying* is not known to be ours, so it is
-//! waited for, too; it ends by itself. Who carries out a step on a checkpoint calls the NetworkManager
-//! it was seen at, by its unique name on the bus: after another start the path may be somebody else's.
+//! and before a change is called done: neither it nor what lies under it is touched. One that was made
+//! while we died in *Applying* is not known to be ours, so it is waited for, too; it ends by itself. Who
+//! carries out a step on a checkpoint calls the NetworkManager it was seen at, by its unique name on the
+//! bus: after another start the path may be somebody else's.
 //!
 //! Whether a state is that of before or the new one is for the caller to say, once NetworkManager has
 //! finished starting.
