@@ -137,3 +137,20 @@ impl FleetEvent {
         }
     }
 }
+
+vocabulary! {
+    /// Events about a NodeNetworkConfigurationPolicy.
+    pub enum PolicyEvent {
+        /// A host could not be brought to what the policy asks for.
+        ReconcileFailed => "ReconcileFailed",
+    }
+}
+
+impl PolicyEvent {
+    /// How the event is classed.
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::ReconcileFailed => Severity::Warning,
+        }
+    }
+}

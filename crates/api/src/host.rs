@@ -73,6 +73,46 @@ pub const NODE_NAME_VARIABLE: &str = "NODE_NAME";
 /// Name the handler's DNS probe looks up.
 pub const PROBE_DNS_HOST_VARIABLE: &str = "PROBE_DNS_HOST";
 
+/// Name servers the handler's DNS probe asks, apart by commas; empty: those of the host.
+pub const PROBE_DNS_SERVERS_VARIABLE: &str = "PROBE_DNS_SERVERS";
+
+/// Addresses the handler's gateway probe asks, apart by commas; empty: the host's default gateways.
+pub const PROBE_GATEWAYS_VARIABLE: &str = "PROBE_GATEWAYS";
+
+/// Address of the host's D-Bus, for whatever in the handler speaks it.
+pub const DBUS_ADDRESS_VARIABLE: &str = "DBUS_SYSTEM_BUS_ADDRESS";
+
+/// The value of that variable. Libraries look in `/var/run` by themselves, which an image need not have.
+pub const DBUS_ADDRESS: &str = "unix:path=/run/dbus/system_bus_socket";
+
+/// Folder of that socket. The folder is mounted and not the socket, which is another one after D-Bus was
+/// started again.
+pub const DBUS_DIR: &str = "/run/dbus";
+
+/// Seconds all probes of a change have together.
+pub const PROBE_TIMEOUT_VARIABLE: &str = "PROBE_TIMEOUT_SECONDS";
+
+/// The value of that variable where the NMState says nothing.
+pub const DEFAULT_PROBE_SECONDS: u32 = 120;
+
+/// Seconds after which NetworkManager undoes a change that nobody verified.
+pub const CHECKPOINT_TIMEOUT_VARIABLE: &str = "CHECKPOINT_TIMEOUT_SECONDS";
+
+/// The value of that variable where the NMState says nothing: longer than the probes of a change take.
+pub const DEFAULT_CHECKPOINT_SECONDS: u32 = 240;
+
+/// ConfigMap with the claims of handlers to change their hosts; see `maxUnavailable` of a policy.
+pub const CLAIMS_CONFIG_MAP: &str = "nmstate-claims";
+
+/// Key of that ConfigMap.
+pub const CLAIMS_KEY: &str = "claims.json";
+
+/// ConfigMap with policies a host starts with, before it has heard from the API server.
+pub const BOOTSTRAP_CONFIG_MAP: &str = "nmstate-bootstrap-policies";
+
+/// Folder that ConfigMap is mounted at: one policy a file.
+pub const BOOTSTRAP_DIR: &str = "/etc/nmstate/bootstrap";
+
 /// Whether the handler may install dispatch scripts, in the words of `spec.dispatchScripts`.
 pub const DISPATCH_SCRIPTS_VARIABLE: &str = "DISPATCH_SCRIPTS";
 

@@ -143,6 +143,8 @@ vocabulary! {
         Fleet => "seinodedeployment-controller",
         /// Writes what belongs to an NMState.
         Nmstate => "nmstate-operator",
+        /// Writes what a host reports.
+        Handler => "nmstate-handler",
     }
 }
 

@@ -4,6 +4,7 @@
 //! API server changing the version's name, so there is one Rust type; see [`crds`](crate::crds).
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{Affinity, Toleration};
 use kube::{CustomResource, KubeSchema};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::condition::HostCondition;
 use crate::crds::undescribed;
+use crate::host::{DEFAULT_CHECKPOINT_SECONDS, DEFAULT_PROBE_SECONDS};
 use crate::tls::TlsConfig;
 use crate::tolerant;
 use crate::vocabulary::vocabulary;
@@ -131,13 +133,56 @@ pub struct SelfSignConfiguration {
 }
 
 /// What the handler checks after a change.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+// Both are always there by their defaults, but for the moment in which the API server looks at the
+// default of the whole.
+#[x_kube(validation = Rule::new(
+    "!has(self.checkpointSeconds) || !has(self.timeoutSeconds) || self.checkpointSeconds >= self.timeoutSeconds + 10"
+).message(
+    "NetworkManager would undo a change before its probes have come to an end: checkpointSeconds must be at least 10 more than timeoutSeconds."
+))]
 #[serde(rename_all = "camelCase")]
 pub struct ProbeConfiguration {
+    /// Seconds that all probes of a change have together.
+    #[serde(default = "default_probe_seconds")]
+    #[schemars(range(min = 1), extend("format" = "int32"))]
+    pub timeout_seconds: u32,
+
+    /// Seconds after which NetworkManager undoes a change that nobody verified.
+    #[serde(default = "default_checkpoint_seconds")]
+    #[schemars(extend("format" = "int32"))]
+    #[x_kube(validation = Rule::new("self <= 480").message(
+        "A handler that is told to end has 600 seconds to finish or undo a change: checkpointSeconds must be at most 480."
+    ))]
+    pub checkpoint_seconds: u32,
+
     /// The DNS probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = {}))]
     pub dns: Option<DnsProbe>,
+
+    /// The gateway probe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<GatewayProbe>,
+}
+
+fn default_probe_seconds() -> u32 {
+    DEFAULT_PROBE_SECONDS
+}
+
+fn default_checkpoint_seconds() -> u32 {
+    DEFAULT_CHECKPOINT_SECONDS
+}
+
+impl Default for ProbeConfiguration {
+    fn default() -> Self {
+        Self {
+            timeout_seconds: default_probe_seconds(),
+            checkpoint_seconds: default_checkpoint_seconds(),
+            dns: None,
+            gateway: None,
+        }
+    }
 }
 
 /// Name the DNS probe looks up where the spec has none.
@@ -150,6 +195,14 @@ pub struct DnsProbe {
     /// Name to look up.
     #[serde(default = "default_dns_probe_host")]
     pub host: String,
+
+    /// Name servers to ask; one that answers is enough. Absent: those of the host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "addresses")]
+    #[x_kube(validation = Rule::new("self.all(it, isIP(it))").message(
+        "An entry of dns.servers is not an IP address: write it as 192.0.2.1 or 2001:db8::1, without a port."
+    ))]
+    pub servers: Vec<IpAddr>,
 }
 
 fn default_dns_probe_host() -> String {
@@ -160,8 +213,31 @@ impl Default for DnsProbe {
     fn default() -> Self {
         Self {
             host: default_dns_probe_host(),
+            servers: Vec::new(),
         }
     }
+}
+
+/// The gateway probe.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GatewayProbe {
+    /// Addresses to ask; one that answers is enough. Absent: the host's default gateways.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "addresses")]
+    #[x_kube(validation = Rule::new("self.all(it, isIP(it))").message(
+        "An entry of gateway.addresses is not an IP address: write it as 192.0.2.1 or 2001:db8::1."
+    ))]
+    pub addresses: Vec<IpAddr>,
+}
+
+// Bounded because admission looks at each entry, and the API server wants to know what that may cost.
+fn addresses(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "array",
+        "maxItems": 16,
+        "items": { "type": "string", "maxLength": 45 },
+    })
 }
 
 /// Where metrics are served.
@@ -268,12 +344,8 @@ impl NMStateSpec {
         self.metrics.clone().unwrap_or_default().auth
     }
 
-    /// Name the DNS probe looks up.
-    pub fn dns_probe_host(&self) -> &str {
-        let probe = self
-            .probe_configuration
-            .as_ref()
-            .and_then(|p| p.dns.as_ref());
-        probe.map_or(DEFAULT_DNS_PROBE_HOST, |dns| &dns.host)
+    /// What the handler checks after a change, with defaults where the spec has nothing.
+    pub fn probes(&self) -> ProbeConfiguration {
+        self.probe_configuration.clone().unwrap_or_default()
     }
 }

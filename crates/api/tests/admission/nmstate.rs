@@ -12,8 +12,14 @@ const CAPTURE_FIXED: &str =
     "capture cannot be changed, because hosts keep what they captured first";
 const SELECTOR_KEY: &str = "A key of nodeSelector is not a label's name";
 
+const CHECKPOINT_TOO_SHORT: &str =
+    "NetworkManager would undo a change before its probes have come to an end";
+const CHECKPOINT_TOO_LONG: &str = "A handler that is told to end has 600 seconds";
+const NO_SERVER: &str = "An entry of dns.servers is not an IP address";
+const NO_GATEWAY: &str = "An entry of gateway.addresses is not an IP address";
+
 pub(crate) fn rows() -> Vec<Row> {
-    [installs(), profiles(), policies(), captures()].concat()
+    [installs(), probes(), profiles(), policies(), captures()].concat()
 }
 
 fn installs() -> Vec<Row> {
@@ -28,7 +34,12 @@ fn installs() -> Vec<Row> {
             "infraNodeSelector": { "role": "infra" },
             "infraTolerations": [{ "key": "infra", "effect": "NoSchedule" }],
             "selfSignConfiguration": { "caRotateInterval": "8760h", "certOverlapInterval": "24h" },
-            "probeConfiguration": { "dns": { "host": "example.org" } },
+            "probeConfiguration": {
+                "timeoutSeconds": 60,
+                "checkpointSeconds": 70,
+                "dns": { "host": "example.org", "servers": ["192.0.2.53", "2001:db8::53"] },
+                "gateway": { "addresses": ["192.0.2.1", "fe80::1"] },
+            },
             "metricsConfiguration": { "bindAddress": ":9000" },
             "metrics": { "auth": "None" },
             "dispatchScripts": "Allowed",
@@ -39,6 +50,84 @@ fn installs() -> Vec<Row> {
         t.refuses("an unknown answer to dispatch scripts", json!({ "dispatchScripts": "Maybe" }), "Unsupported value: \"Maybe\""),
         t.refuses("an unknown field", json!({ "logLevels": "info" }), "field not declared in schema"),
         t.allows("another log level", json!({ "logLevel": "info" }), json!({ "logLevel": "debug" })),
+    ]
+}
+
+fn probes() -> Vec<Row> {
+    let t = Table::of::<NMState>(false);
+    let probes = |value: Value| json!({ "probeConfiguration": value });
+    let servers = |list: Value| probes(json!({ "dns": { "servers": list } }));
+    let gateways = |list: Value| probes(json!({ "gateway": { "addresses": list } }));
+    vec![
+        t.accepts(
+            "the longest checkpoint",
+            probes(json!({ "checkpointSeconds": 480 })),
+        ),
+        t.accepts(
+            "the shortest checkpoint",
+            probes(json!({ "timeoutSeconds": 1, "checkpointSeconds": 11 })),
+        ),
+        t.accepts(
+            "probes shorter than the default",
+            probes(json!({ "timeoutSeconds": 20 })),
+        ),
+        t.refuses(
+            "a checkpoint of more than 480 s",
+            probes(json!({ "checkpointSeconds": 481 })),
+            CHECKPOINT_TOO_LONG,
+        ),
+        t.refuses(
+            "a checkpoint that ends with the probes",
+            probes(json!({ "timeoutSeconds": 60, "checkpointSeconds": 69 })),
+            CHECKPOINT_TOO_SHORT,
+        ),
+        t.refuses(
+            "probes longer than the default checkpoint allows",
+            probes(json!({ "timeoutSeconds": 231 })),
+            CHECKPOINT_TOO_SHORT,
+        ),
+        t.refuses(
+            "no time for probes",
+            probes(json!({ "timeoutSeconds": 0 })),
+            "timeoutSeconds",
+        ),
+        t.forbids(
+            "a checkpoint that becomes too long",
+            probes(json!({ "checkpointSeconds": 480 })),
+            probes(json!({ "checkpointSeconds": 600 })),
+            CHECKPOINT_TOO_LONG,
+        ),
+        t.refuses(
+            "a name as a name server",
+            servers(json!(["resolver.example"])),
+            NO_SERVER,
+        ),
+        t.refuses(
+            "a name server with a port",
+            servers(json!(["192.0.2.53:53"])),
+            NO_SERVER,
+        ),
+        t.refuses(
+            "two name servers in one",
+            servers(json!(["192.0.2.53,192.0.2.54"])),
+            NO_SERVER,
+        ),
+        t.refuses(
+            "more than 16 name servers",
+            servers(json!(vec!["192.0.2.53"; 17])),
+            "Too many: 17",
+        ),
+        t.refuses(
+            "a gateway that is none",
+            gateways(json!(["192.0.2.1", ""])),
+            NO_GATEWAY,
+        ),
+        t.refuses(
+            "a gateway that is a network",
+            gateways(json!(["192.0.2.0/24"])),
+            NO_GATEWAY,
+        ),
+        t.accepts("the host's own gateways", probes(json!({ "gateway": {} }))),
     ]
 }
 

@@ -86,7 +86,11 @@ async fn an_nmstate_without_a_spec_gets_the_defaults_inside_it() {
         json!({
             "logLevel": "info",
             "metricsConfiguration": { "bindAddress": ":8089" },
-            "probeConfiguration": { "dns": { "host": "root-servers.net" } },
+            "probeConfiguration": {
+                "timeoutSeconds": 120,
+                "checkpointSeconds": 240,
+                "dns": { "host": "root-servers.net" },
+            },
         })
     );
     assert!(warnings.is_empty(), "{warnings:?}");

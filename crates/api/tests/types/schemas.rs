@@ -58,6 +58,7 @@ fn open_word(field: &str) -> &'static str {
         "kind" => "init",
         "phase" | "targetPhase" | "failedPhase" => "Failed",
         "issuerKind" => "Issuer",
+        "servers" | "addresses" => "192.0.2.1",
         _ => "1",
     }
 }
@@ -198,8 +199,10 @@ nmstates.nmstate.io.spec.metrics.auth = "TokenReview"
 nmstates.nmstate.io.spec.metricsConfiguration = {}
 nmstates.nmstate.io.spec.metricsConfiguration.bindAddress = ":8089"
 nmstates.nmstate.io.spec.probeConfiguration = {}
+nmstates.nmstate.io.spec.probeConfiguration.checkpointSeconds = 240
 nmstates.nmstate.io.spec.probeConfiguration.dns = {}
 nmstates.nmstate.io.spec.probeConfiguration.dns.host = "root-servers.net"
+nmstates.nmstate.io.spec.probeConfiguration.timeoutSeconds = 120
 nmstates.nmstate.io.spec.tls.source = "Auto"
 nodenetworkconfigurationpolicies.nmstate.io.spec = {}
 nodenetworkconfigurationpolicies.nmstate.io.spec.maxUnavailable = "50%"

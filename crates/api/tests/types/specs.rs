@@ -90,7 +90,20 @@ fn an_empty_nmstate_takes_the_cluster_profile_and_guards_its_metrics() {
     let spec: NMStateSpec = serde_json::from_value(json!({})).unwrap();
     assert_eq!(spec.tls().source, ProfileSource::Auto);
     assert_eq!(spec.metrics_auth(), MetricsAuth::TokenReview);
-    assert_eq!(spec.dns_probe_host(), "root-servers.net");
+}
+
+#[test]
+fn an_empty_nmstate_probes_for_two_minutes_and_is_undone_after_four() {
+    let probes = NMStateSpec::default().probes();
+    assert_eq!(
+        probes,
+        serde_json::from_value(json!({})).expect("a configuration")
+    );
+    assert_eq!(
+        (probes.timeout_seconds, probes.checkpoint_seconds),
+        (120, 240)
+    );
+    assert_eq!(probes.dns.unwrap_or_default().host, "root-servers.net");
 }
 
 #[test]

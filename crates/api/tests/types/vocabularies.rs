@@ -55,6 +55,7 @@ fn checked() -> Vec<&'static str> {
     obey![
         condition::Truth,
         event::FleetEvent,
+        event::PolicyEvent,
         event::NodeEvent,
         event::Severity,
         fleet::DeletionPolicy,
@@ -150,6 +151,7 @@ fn names_others_rely_on_are_the_originals() {
     assert_eq!(FieldManager::Node.as_str(), "seinode-controller");
     assert_eq!(FieldManager::Fleet.as_str(), "seinodedeployment-controller");
     assert_eq!(FieldManager::Nmstate.as_str(), "nmstate-operator");
+    assert_eq!(FieldManager::Handler.as_str(), "nmstate-handler");
     assert_eq!(Finalizer::Node.as_str(), "sei.io/seinode-finalizer");
     assert_eq!(Lease::Sei.as_str(), "bc1f5b0a.sei.io");
     assert_eq!(Label::Fleet.as_str(), "sei.io/nodedeployment");
