@@ -14,8 +14,8 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use keelson_api::names::FieldManager;
 use kube::api::{
-    ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
-    Preconditions, PropagationPolicy,
+    ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams,
+    PostParams, Preconditions, PropagationPolicy,
 };
 use kube::{Api, Client, Resource};
 use serde::Serialize;
@@ -222,6 +222,41 @@ impl Calls {
         let call = async { unless_gone(api.patch_status(name, &how, &patch).await) };
         let doing = doing::<K>("writing the status of", namespace, name);
         within(doing, DEADLINE, call).await
+    }
+
+    /// The same for an object whose type this program only writes down; one without a namespace is one
+    /// of the whole cluster.
+    pub async fn merge_status_as(
+        &self,
+        resource: &ApiResource,
+        at: &Key,
+        patch: &Value,
+    ) -> Result<Option<DynamicObject>, Error> {
+        let api = self.api_as(resource, &at.namespace);
+        let (how, patch) = (self.plain(), Patch::Merge(patch));
+        let call = async { unless_gone(api.patch_status(&at.name, &how, &patch).await) };
+        let doing = format!("writing the status of {} {at}", resource.kind);
+        within(doing, DEADLINE, call).await
+    }
+
+    /// What an object of any kind is, and not what it says; none where there is none.
+    pub async fn metadata_as(
+        &self,
+        resource: &ApiResource,
+        at: &Key,
+    ) -> Result<Option<ObjectMeta>, Error> {
+        let api = self.api_as(resource, &at.namespace);
+        let doing = format!("looking for {} {at}", resource.kind);
+        let found = within(doing, DEADLINE, api.get_metadata_opt(&at.name)).await?;
+        Ok(found.map(|it| it.metadata))
+    }
+
+    /// The same of all objects of a kind, in the whole cluster.
+    pub async fn list_metadata_as(&self, resource: &ApiResource) -> Result<Vec<ObjectMeta>, Error> {
+        let api = self.api_as(resource, "");
+        let doing = format!("looking for every {}", resource.kind);
+        let found = within(doing, DEADLINE, api.list_metadata(&ListParams::default())).await?;
+        Ok(found.items.into_iter().map(|it| it.metadata).collect())
     }
 
     /// Deletes an object; false where it is already gone.

@@ -14,10 +14,12 @@ use tokio::time::timeout;
 /// How long a connection to the API server may take to come about.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client from a configuration, with retries off and short connects.
+/// A client from a configuration, with retries off and short connects: shorter still where the
+/// configuration says so.
 pub fn connect(mut config: kube::Config) -> Result<kube::Client, Error> {
     config.default_retry = false;
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    let asked = config.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
+    config.connect_timeout = Some(asked.min(CONNECT_TIMEOUT));
     config.read_timeout = None;
     let url = config.cluster_url.clone();
     kube::Client::try_from(config)

@@ -43,7 +43,7 @@ impl Recorder {
     /// written.
     pub fn new(
         client: Client,
-        controller: &'static str,
+        controller: impl Into<String>,
         instance: impl Into<String>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, sayings) = mpsc::channel(WAITING);
@@ -53,7 +53,7 @@ impl Recorder {
         };
         let scribe = Scribe {
             client,
-            controller,
+            controller: controller.into(),
             instance: instance.into(),
             book: Book::default(),
             dropped: recorder.dropped.clone(),
@@ -84,7 +84,7 @@ impl Recorder {
 /// Writes down what was said.
 struct Scribe {
     client: Client,
-    controller: &'static str,
+    controller: String,
     instance: String,
     book: Book,
     dropped: Arc<AtomicU64>,
@@ -152,7 +152,7 @@ impl Scribe {
             note: Some(saying.note.clone()),
             reason: Some(saying.reason.clone()),
             regarding: Some(saying.about.clone()),
-            reporting_controller: Some(self.controller.to_owned()),
+            reporting_controller: Some(self.controller.clone()),
             reporting_instance: Some(self.instance.clone()),
             type_: Some(saying.severity.to_string()),
             ..Event::default()

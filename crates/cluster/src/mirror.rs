@@ -2,10 +2,11 @@
 //!
 //! A [`Mirror`] is what a controller reads instead of asking: filled and kept by
 //! [`Mirror::follow`], corrected at once by the answers to the controller's own writes. Which state
-//! of an object counts is decided in [`view`], how a watch is kept alive in [`follow`]. What a
-//! change means, and what is worth keeping of an object, is the controller's.
+//! of an object counts is decided in [`view`], how a watch is kept alive in [`follow`], how a list is
+//! read in [`page`]. What a change means, and what is worth keeping of an object, is the controller's.
 
 mod follow;
+mod page;
 mod view;
 
 use kube::runtime::watcher;
@@ -88,6 +89,7 @@ struct Inner<V> {
     patience: Patience,
     view: Mutex<View<V>>,
     synced: watch::Sender<bool>,
+    in_order: watch::Sender<bool>,
     health: Mutex<Health>,
 }
 
@@ -119,6 +121,7 @@ impl<V: Send + Sync + 'static> Mirror<V> {
                 patience,
                 view: Mutex::new(View::default()),
                 synced: watch::Sender::new(false),
+                in_order: watch::Sender::new(false),
                 health: Mutex::new(Health {
                     good: Instant::now(),
                     trouble: None,
@@ -174,6 +177,23 @@ impl<V: Send + Sync + 'static> Mirror<V> {
         let mut synced = self.inner.synced.subscribe();
         // The sender is in `self`, so it is not closed while we wait.
         let _ = synced.wait_for(|synced| *synced).await;
+    }
+
+    /// Whether the watch that runs now was answered, and nothing was amiss since.
+    pub fn is_in_order(&self) -> bool {
+        *self.inner.in_order.borrow()
+    }
+
+    /// Waits until that is so.
+    pub async fn in_order(&self) {
+        let mut in_order = self.inner.in_order.subscribe();
+        // The sender is in `self`, so it is not closed while we wait.
+        let _ = in_order.wait_for(|in_order| *in_order).await;
+    }
+
+    /// What the watch last ran into, until it is answered again.
+    pub fn trouble(&self) -> Option<String> {
+        self.health().trouble.clone()
     }
 
     /// How long ago the watch last was known to be good: an event, a bookmark, a page of a list.
@@ -237,6 +257,12 @@ impl<V: Send + Sync + 'static> Mirror<V> {
         let mut health = self.health();
         health.good = Instant::now();
         health.trouble = None;
+        self.set_in_order(true);
+    }
+
+    fn set_in_order(&self, now: bool) {
+        let in_order = &self.inner.in_order;
+        in_order.send_if_modified(|before| std::mem::replace(before, now) != now);
     }
 
     fn is_in_trouble(&self, trouble: String) {
@@ -246,5 +272,6 @@ impl<V: Send + Sync + 'static> Mirror<V> {
             tracing::warn!(watch = self.inner.what, "Watch failed: {trouble}");
         }
         health.trouble = Some(trouble);
+        self.set_in_order(false);
     }
 }

@@ -5,6 +5,7 @@
 //! and says shortly before how far it was, so that resuming costs nothing. What a change means for
 //! what is known is decided by the view.
 
+use super::page::page;
 use super::{Key, Mirror, Patience};
 use crate::client::within;
 use crate::error::Error;
@@ -76,6 +77,7 @@ where
     }
 
     pub(super) async fn run(mut self) {
+        self.mirror.set_in_order(false);
         loop {
             let began = Instant::now();
             match self.round().await {
@@ -135,7 +137,7 @@ where
     }
 
     /// Everything there is, page by page. A list streamed as events costs the API server almost
-    /// twice the time, because it sends every object by itself; a page is short enough to be held.
+    /// twice the time, because it sends every object by itself.
     async fn pages(&mut self) -> Result<String, Error> {
         self.mirror.view().list();
         let mut how = ListParams {
@@ -146,14 +148,13 @@ where
         };
         loop {
             let doing = format!("listing {}", self.mirror.what());
-            let page = within(doing, self.patience.page, self.api.list(&how)).await?;
+            let (api, patience) = (self.api.clone(), self.patience.page);
+            let read = page(&api, &how, |object| self.seen(object));
+            let page = within(doing, patience, read).await?;
             self.mirror.is_good();
-            for object in page.items {
-                self.seen(object);
-            }
-            how.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+            how.continue_token = page.continue_.filter(|token| !token.is_empty());
             if how.continue_token.is_none() {
-                let version = page.metadata.resource_version.unwrap_or_default();
+                let version = page.resource_version.unwrap_or_default();
                 self.listed(version.clone());
                 return Ok(version);
             }

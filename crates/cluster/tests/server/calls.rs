@@ -4,9 +4,9 @@ use crate::stage::{Stage, map, soon};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use keelson_cluster::{Error, Only, Propagation};
+use keelson_cluster::{Error, Key, Only, Propagation};
 use keelson_testbed::faults::{Fault, On};
 use kube::api::{ApiResource, PartialObjectMeta};
 use kube::{Api, ResourceExt};
@@ -99,6 +99,41 @@ async fn a_status_over_an_older_version_is_a_conflict() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn whether_an_object_is_there_is_answered_without_what_it_says() {
+    let stage = Stage::new("calls-there").await;
+    let (calls, namespace) = (stage.calls(), stage.name());
+    let put = stage.put("a", "1").await;
+    let maps = ApiResource::erase::<ConfigMap>(&());
+    let at = |namespace: &str, name: &str| Key {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    };
+    let found = calls.metadata_as(&maps, &at(namespace, "a")).await;
+    let found = found.expect("an answer").expect("the ConfigMap");
+    assert_eq!(found.uid, put.uid());
+    let found = calls.metadata_as(&maps, &at(namespace, "b")).await;
+    assert!(found.expect("an answer").is_none());
+
+    // Of the whole cluster.
+    let spaces = ApiResource::erase::<Namespace>(&());
+    let found = calls.metadata_as(&spaces, &at("", namespace)).await;
+    let found = found.expect("an answer").expect("the Namespace");
+    let all = calls.list_metadata_as(&spaces).await.expect("an answer");
+    assert!(all.iter().any(|it| it.uid == found.uid), "{all:?}");
+    let patch = json!({
+        "metadata": { "resourceVersion": "1" },
+        "status": { "phase": "Active" },
+    });
+    let here = at("", namespace);
+    let late = calls.merge_status_as(&spaces, &here, &patch).await;
+    let error = late.expect_err("a conflict");
+    assert!(error.is_conflict(), "{error}");
+    let nowhere = at("", "no-such");
+    let gone = calls.merge_status_as(&spaces, &nowhere, &patch).await;
+    assert!(gone.expect("an answer").is_none());
 }
 
 #[tokio::test]
