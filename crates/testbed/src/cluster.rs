@@ -11,6 +11,7 @@ use crate::enclosure::{self, ADDRESS, Enclosure};
 use crate::error::{Doing, Error};
 use crate::faults::FaultProxy;
 use crate::forward::forward;
+use crate::host::Network;
 use crate::kubeconfig::{Credential, client_config, kubeconfig};
 use crate::kubectl::Kubectl;
 use crate::node::{self, Pods};
@@ -226,6 +227,14 @@ impl Cluster {
     /// A proxy before the API server that misbehaves as the test scripts it.
     pub fn faults(&self) -> Result<FaultProxy, Error> {
         Ok(FaultProxy::start(self.api, &self.authority, &self.token)?)
+    }
+
+    /// The same where the hosts of a network find it: behind their gateway, as an API server mostly is,
+    /// so that a host may lose one and keep the other. From outside that network nobody reaches it.
+    pub fn faults_at(&self, network: &Network) -> Result<FaultProxy, Error> {
+        let place = network.beyond()?;
+        let (api, authority, token) = (self.api, &self.authority, &self.token);
+        Ok(FaultProxy::start_at(place, api, authority, token)?)
     }
 
     /// The authority that signed the cluster's certificates, for a test's own listeners.

@@ -103,6 +103,14 @@ impl Enclosure {
         self.run(move || run(command))
     }
 
+    /// The same with a command of words apart by spaces.
+    pub(crate) fn said(&self, words: &str) -> Result<String, Error> {
+        let mut words = words.split(' ');
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        self.output(command)
+    }
+
     /// The first process, as seen from outside: `nsenter --target` takes it.
     pub(crate) fn first(&self) -> Pid {
         self.first
@@ -165,11 +173,12 @@ pub(crate) fn for_a_cluster() -> Result<(), Error> {
         .doing(|| "forwarding could not be turned on inside the cluster's network")
 }
 
-/// The words that make the bridge of a network.
+/// The words that make the bridge of a network. Its hardware address is given: by itself a bridge takes
+/// that of a port, so it would change with those who come and go, and the others would lose it.
 pub(crate) fn bridge() -> [String; 4] {
     [
         "link set lo up".to_owned(),
-        format!("link add {BRIDGE} type bridge"),
+        format!("link add {BRIDGE} address 02:00:00:4b:4c:01 type bridge"),
         format!("addr add {ADDRESS}/24 dev {BRIDGE}"),
         format!("link set {BRIDGE} up"),
     ]

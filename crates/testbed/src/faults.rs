@@ -49,6 +49,7 @@ use crate::{
     kubeconfig::{Credential, client_config, kubeconfig},
     pki::Authority,
 };
+pub(crate) use door::Place;
 use door::{Door, Trouble};
 use ledger::Ledger;
 use rustls::{ServerConfig, pki_types};
@@ -80,7 +81,7 @@ pub enum NotStarted {
     #[error("TLS was not configured for the fault proxy")]
     TlsNotConfigured(#[source] rustls::Error),
     /// There is no port to listen on.
-    #[error("the fault proxy does not listen on loopback")]
+    #[error("the fault proxy does not listen")]
     NotListening(#[source] io::Error),
     /// No client comes from the configuration.
     #[error("no client was made for the fault proxy")]
@@ -146,19 +147,31 @@ impl FaultProxy {
         authority: &Authority,
         token: &str,
     ) -> Result<Self, NotStarted> {
+        Self::start_at(Place::Loopback, api_server, authority, token)
+    }
+
+    /// The same at another place. Of what is there for callers, only the
+    /// [`kubeconfig`](Self::kubeconfig) is of use to those who are there too.
+    pub(crate) fn start_at(
+        place: Place,
+        api_server: SocketAddr,
+        authority: &Authority,
+        token: &str,
+    ) -> Result<Self, NotStarted> {
         let stranger = Authority::new("a stranger").map_err(NotStarted::CertificateNotMade)?;
-        let door = Door::open().map_err(NotStarted::NotListening)?;
-        let url = format!("https://{}", door.address());
+        let door = Door::open(place).map_err(NotStarted::NotListening)?;
+        let address = door.address();
+        let url = format!("https://{address}");
         let trust = authority.certificate();
         let kubeconfig = kubeconfig(&url, trust, &Credential::Token(token));
-        let config = client_config(door.address(), trust, token);
+        let config = client_config(address, trust, token);
         kube::Client::try_from(config.clone())
             .map_err(|error| NotStarted::ClientNotMade(Box::new(error)))?;
         let shared = Arc::new(Shared {
             ledger: channel::Sender::new(Ledger::default()),
             door: Mutex::new(door),
-            trusted: tls::server(authority)?,
-            foreign: tls::server(&stranger)?,
+            trusted: tls::server(authority, address.ip())?,
+            foreign: tls::server(&stranger, address.ip())?,
             upstream: Upstream {
                 address: api_server,
                 tls: tls::client(authority)?,

@@ -11,6 +11,7 @@ use crate::cache;
 use crate::cluster::Cluster;
 use crate::enclosure::{ADDRESS, BRIDGE, Enclosure, bridge, ip, mount_new, remount};
 use crate::error::{Doing, Error};
+use crate::faults::Place;
 use crate::packages;
 use crate::process::{Launch, Process};
 use crate::programs::pause;
@@ -21,7 +22,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
@@ -35,16 +36,24 @@ const FIRST_HOST: u8 = 10;
 /// How long a host may take to be on the network.
 const CONNECTED: Duration = Duration::from_secs(20);
 
-/// Covered by empty folders, so that nothing of the machine's NetworkManager is seen or written.
-const COVERED: [&str; 4] = [
+/// Covered by empty folders, so that nothing of the machine's NetworkManager is seen or written. The
+/// third is where nmstate keeps other names of devices.
+const COVERED: [&str; 5] = [
     "/run",
     "/etc/NetworkManager",
+    "/etc/systemd/network",
     "/usr/lib/NetworkManager/conf.d",
     "/var/lib/NetworkManager",
 ];
 
 /// NetworkManager's settings: profiles are files, and none is made up for a device nobody asked for.
 const SETTINGS: &str = "[main]\nplugins=keyfile\nauth-polkit=false\ndns=none\nno-auto-default=*\n";
+
+/// Where what hosts find behind their gateway is: at the switch too, under an address of another network.
+const BEYOND: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
+
+/// How long an answer to a ping may take, in seconds.
+const PING: u64 = 1;
 
 /// A switch that hosts are plugged into, at [`Network::address`].
 #[derive(Clone, Debug)]
@@ -81,6 +90,35 @@ impl Network {
             .doing(|| "no port could be had at the switch")
     }
 
+    /// Runs a command at the switch, words apart by spaces, and gives what it printed.
+    pub fn run(&self, words: &str) -> Result<String, Error> {
+        self.enclosure.said(words)
+    }
+
+    pub(crate) fn enclosure(&self) -> &Arc<Enclosure> {
+        &self.enclosure
+    }
+
+    /// Whether an address answers a ping from the switch within a second.
+    pub async fn pings(&self, address: Ipv4Addr) -> Result<bool, Error> {
+        let mut ping = Command::new("/bin/busybox");
+        ping.args(["ping", "-c", "1", "-W", &PING.to_string()]);
+        ping.arg(address.to_string()).stdin(Stdio::null());
+        ping.stdout(Stdio::null()).stderr(Stdio::null());
+        let started = || "a ping could not be started at the switch";
+        // Started inside and waited for outside: others have jobs there too.
+        let mut child = self.enclosure.spawn(ping).doing(started)?;
+        let ended = tokio::task::spawn_blocking(move || child.wait()).await;
+        let ended = ended.unwrap_or_else(|error| Err(error.into()));
+        Ok(ended.doing(started)?.success())
+    }
+
+    /// A place behind the hosts' gateway.
+    pub(crate) fn beyond(&self) -> Result<Place, Error> {
+        self.ip(format!("addr replace {BEYOND}/32 dev {BRIDGE}"))?;
+        Ok(Place::Behind(Arc::clone(&self.enclosure), BEYOND))
+    }
+
     fn ip(&self, words: String) -> Result<(), Error> {
         self.enclosure.run(move || ip(&words))
     }
@@ -113,7 +151,7 @@ impl Host {
         let state = State::create(&cache::clusters(), &name)?;
         let enclosure = Arc::new(Enclosure::raise(&pause()?, for_a_host)?);
         let port = format!("host{number}");
-        plug(network, &port, &enclosure)?;
+        plug(network, &port, &enclosure, DEVICE)?;
         let profile = profile(address, network.address());
         let written = enclosure.run(move || write_profile(&profile));
         written.doing(|| format!("the profile of {address} could not be written"))?;
@@ -191,10 +229,7 @@ impl Host {
 
     /// Runs a command on the host, words apart by spaces, and gives what it printed.
     pub fn run(&self, words: &str) -> Result<String, Error> {
-        let mut words = words.split(' ');
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words);
-        self.enclosure.output(command)
+        self.enclosure.said(words)
     }
 
     /// Does a short job on the host: in its network, with its files.
@@ -205,6 +240,13 @@ impl Host {
     /// Whether the host reaches an address within so long.
     pub fn reaches(&self, address: SocketAddr, within: Duration) -> std::io::Result<()> {
         self.inside(move || std::net::TcpStream::connect_timeout(&address, within).map(drop))
+    }
+
+    /// A second cable to the same network, plugged into a device of this name that nobody has
+    /// configured. What is done to the first does not concern it.
+    pub fn plug(&self, device: &str) -> Result<(), Error> {
+        let port = format!("{}-{device}", self.port);
+        plug(&self.network, &port, &self.enclosure, device)
     }
 
     /// Pulls the cable: the device loses its carrier.
@@ -236,10 +278,10 @@ impl Drop for Host {
 }
 
 /// A cable, one end at the switch and one in the host. Made from outside: neither sees the other.
-fn plug(network: &Network, port: &str, host: &Enclosure) -> Result<(), Error> {
+fn plug(network: &Network, port: &str, host: &Enclosure, device: &str) -> Result<(), Error> {
     let (switch, host) = (network.enclosure.first(), host.first());
     ip(&format!(
-        "link add name {port} netns {switch} type veth peer name {DEVICE} netns {host}"
+        "link add name {port} netns {switch} type veth peer name {device} netns {host}"
     ))?;
     network.ip(format!("link set {port} master {BRIDGE}"))?;
     network.ip(format!("link set {port} up"))

@@ -3,7 +3,8 @@
 //! A test asks for [`Cluster::shared`] (one control plane for the whole test binary), takes a
 //! namespace of its own and a client, and works against the real API server. Tests of pods start a
 //! cluster of [`Size::Pods`]. [`faults`] puts a misbehaving proxy before the API server. Tests of
-//! host networking start a [`Host`] or several on a [`Network`]. Nothing is left behind, however the
+//! host networking start a [`Host`] or several on a [`Network`], and a [`Resolver`] where names or leases
+//! are needed. Nothing is left behind, however the
 //! test ends.
 //!
 //! ```no_run
@@ -48,6 +49,7 @@ mod process;
 mod products;
 mod programs;
 mod progress;
+mod resolver;
 mod shared;
 mod state;
 mod transcript;
@@ -75,6 +77,7 @@ pub use pki::{Authority, Identity};
 pub use process::Process;
 pub use products::{Product, Profile, build};
 pub use programs::{KUBERNETES, Program};
+pub use resolver::Resolver;
 pub use shared::Namespace;
 pub use transcript::Transcript;
 pub use wait::until;

@@ -42,6 +42,8 @@ pub(crate) const HOSTS: &[Need] = &[
     need("NetworkManager", "network-manager"),
     need("nmcli", "network-manager"),
     need("dbus-daemon", "dbus"),
+    need("/bin/busybox", "busybox-static"),
+    need("dnsmasq", "dnsmasq-base"),
 ];
 
 /// What images are made with, and of.

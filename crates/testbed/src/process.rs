@@ -135,6 +135,21 @@ impl Process {
         self.signal(Signal::SIGCONT);
     }
 
+    /// The number the kernel knows it by, on this machine.
+    pub fn pid(&self) -> Option<i32> {
+        self.current().map(|it| it.pid.as_raw())
+    }
+
+    /// Whether its clock stands, by us or by itself.
+    pub fn is_frozen(&self) -> bool {
+        self.current().is_some_and(|it| is_stopped(it.pid))
+    }
+
+    /// Asks it to end, and lets it take its time.
+    pub fn ask_to_end(&self) {
+        self.signal(Signal::SIGTERM);
+    }
+
     /// Whether it runs (frozen counts).
     pub fn running(&self) -> bool {
         self.current().is_some_and(|it| it.ended.borrow().is_none())

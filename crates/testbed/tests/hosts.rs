@@ -1,7 +1,7 @@
 //! Hosts of the network tests: what they are, what a test can do to them, and that they leave nothing.
 
 use futures::future::try_join_all;
-use keelson_testbed::{Cluster, DEVICE, Host, Network};
+use keelson_testbed::{Cluster, DEVICE, Host, Network, Resolver};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -99,4 +99,53 @@ async fn a_host_on_a_clusters_network_reaches_its_api_server() {
     host.reaches(api, SOON).expect("the API server");
     host.black_hole().expect("a switch that forwards nothing");
     host.reaches(api, SOON).expect_err("nothing comes through");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_with_two_cables_takes_a_lease_by_the_second() {
+    let network = Network::bare().expect("a switch");
+    let (resolver, host) = tokio::join!(Resolver::start(&network), Host::start(&network));
+    let (_resolver, host) = (resolver.expect("a name server"), host.expect("a host"));
+    host.plug("eth1").expect("a second cable");
+    let profile = "nmcli connection add type ethernet con-name eth1 ifname eth1 ipv4.method auto \
+                   ipv6.method link-local";
+    host.run(profile).expect("a profile");
+    host.connected("eth1").await.expect("the device");
+    let fields = "IP4.ADDRESS,IP4.GATEWAY,IP4.DNS";
+    let shown = host.run(&format!("nmcli --terse --fields {fields} device show eth1"));
+    let shown = shown.expect("a lease");
+    let lines: Vec<&str> = shown.lines().collect();
+    let [address, gateway, server] = lines[..] else {
+        panic!("{shown}");
+    };
+    let last = address.trim_end_matches("/24").rsplit('.').next();
+    let last: u8 = last.expect("a number").parse().expect("a number");
+    assert!((200..=250).contains(&last), "{address}");
+    let switch = network.address();
+    assert_eq!(gateway, format!("IP4.GATEWAY:{switch}"));
+    assert_eq!(server, format!("IP4.DNS[1]:{switch}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fault_proxy_behind_the_gateway_refuses_hosts_and_lets_them_in_again() {
+    let cluster = Cluster::shared().await;
+    let network = Network::of_cluster(cluster);
+    let faults = cluster.faults_at(&network).expect("a proxy");
+    let host = Host::start(&network).await.expect("a host");
+    host.reaches(faults.address(), SOON).expect("the proxy");
+    let outage = faults.refuse();
+    let refused = host.reaches(faults.address(), SOON).expect_err("a refusal");
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    outage.clear();
+    host.reaches(faults.address(), SOON).expect("the proxy");
+
+    host.run(&format!("ip route add blackhole {}", faults.address().ip()))
+        .expect("a way that leads nowhere");
+    host.reaches(faults.address(), SOON)
+        .expect_err("nothing leads there");
+    let pings = network.pings(host.address()).await.expect("a ping");
+    assert!(pings, "the gateway is another matter");
+    host.cut().expect("a cut");
+    let pings = network.pings(host.address()).await.expect("a ping");
+    assert!(!pings, "nothing comes through");
 }

@@ -1,10 +1,11 @@
 //! The proxy's port: whether connections are let in, and what is done to all of them at once.
 //!
 //! A closed door keeps its port: a second socket is bound to it and never listens, so the kernel
-//! refuses callers and gives the port to nobody else. What callers say once they are in is the
-//! service's.
+//! refuses callers and gives the port to nobody else. Sockets are made where the door is, which may be
+//! behind the walls of a network of a test's own. What callers say once they are in is the service's.
 
 use super::link::Link;
+use crate::enclosure::Enclosure;
 use socket2::{Domain, Socket, Type};
 use std::{
     collections::BTreeMap,
@@ -36,7 +37,41 @@ pub(super) struct Arrival {
     pub(super) face: Face,
 }
 
+/// Where a door is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// On the machine's own loopback.
+    Loopback,
+    /// At this address behind these walls.
+    Behind(Arc<Enclosure>, Ipv4Addr),
+}
+
+impl Place {
+    /// The address of a door there, and whoever dials it.
+    fn address(&self) -> Ipv4Addr {
+        match self {
+            Self::Loopback => Ipv4Addr::LOCALHOST,
+            Self::Behind(_, address) => *address,
+        }
+    }
+
+    /// A socket there that has this port, and listens or only keeps it from others.
+    fn bound(&self, port: u16, listens: bool) -> io::Result<Socket> {
+        let address = SocketAddr::from((self.address(), port));
+        match self {
+            Self::Loopback => bound(address, listens),
+            // A socket stays in the network it was made in.
+            Self::Behind(walls, _) => walls.run(move || bound(address, listens)),
+        }
+    }
+
+    fn listening(&self, port: u16) -> io::Result<TcpListener> {
+        TcpListener::from_std(self.bound(port, true)?.into())
+    }
+}
+
 pub(super) struct Door {
+    place: Place,
     address: SocketAddr,
     /// Holds the port while nobody listens; none once the door is closed for good.
     reserved: Option<Socket>,
@@ -55,9 +90,9 @@ struct Held {
 }
 
 impl Door {
-    /// Opens a port of the system's choice on loopback, served on the current runtime.
-    pub(super) fn open() -> io::Result<Self> {
-        let reserved = bound(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    /// Opens a port of the system's choice, served on the current runtime.
+    pub(super) fn open(place: Place) -> io::Result<Self> {
+        let reserved = place.bound(0, false)?;
         let address = reserved
             .local_addr()?
             .as_socket()
@@ -65,7 +100,8 @@ impl Door {
         Ok(Self {
             address,
             reserved: Some(reserved),
-            listener: Some(listening(address)?),
+            listener: Some(place.listening(address.port())?),
+            place,
             runtime: Handle::current(),
             acceptor: None,
             links: Vec::new(),
@@ -154,7 +190,7 @@ impl Door {
             return Ok(());
         }
         let _entered = self.runtime.enter();
-        self.listener = Some(listening(self.address)?);
+        self.listener = Some(self.place.listening(self.address.port())?);
         if let Some(acceptor) = self.acceptor.take() {
             acceptor.wake();
         }
@@ -182,16 +218,13 @@ impl Door {
     }
 }
 
-fn bound(address: SocketAddr) -> io::Result<Socket> {
+fn bound(address: SocketAddr, listens: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
     socket.set_reuse_port(true)?;
     socket.bind(&address.into())?;
+    if listens {
+        socket.set_nonblocking(true)?;
+        socket.listen(1024)?;
+    }
     Ok(socket)
-}
-
-fn listening(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = bound(address)?;
-    socket.set_nonblocking(true)?;
-    socket.listen(1024)?;
-    TcpListener::from_std(socket.into())
 }

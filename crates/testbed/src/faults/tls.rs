@@ -7,19 +7,19 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs},
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 /// HTTP/1.1 alone: one call at a time on a connection, so that a fault of a connection is a fault
 /// of one call.
 const PROTOCOL: &[u8] = b"http/1.1";
 
-/// The proxy's own address, as certificates name it.
-const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
-
-/// A listener's configuration with a certificate from this authority.
-pub(super) fn server(authority: &Authority) -> Result<Arc<ServerConfig>, NotStarted> {
+/// A listener's configuration with a certificate from this authority that is good for this address.
+pub(super) fn server(
+    authority: &Authority,
+    address: IpAddr,
+) -> Result<Arc<ServerConfig>, NotStarted> {
     let Identity { certificate, key } = authority
-        .server(&NAMES)
+        .server(&[&address.to_string(), "localhost"])
         .map_err(NotStarted::CertificateNotMade)?;
     let certificates = certificates(&certificate)?;
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(NotStarted::PemNotRead)?;
