@@ -1,9 +1,14 @@
 //! The command line: a role and its settings. The original's variables and flags are understood.
 
-use clap::{Parser, ValueEnum};
+mod handling;
+
+pub use handling::{Addresses, Handling};
+
+use clap::{Parser, Subcommand, ValueEnum};
 use keelson_api::host::{
-    HEALTH_PORT, METRICS_AUTH_VARIABLE, METRICS_BIND_ADDRESS_VARIABLE, METRICS_CERT_DIR,
-    TLS_PROFILE_DIR, TLS_PROFILE_HASH_VARIABLE, TLS_PROFILE_KEY, WEBHOOK_CERT_DIR, WEBHOOK_PORT,
+    HANDLER_SOCKET, HEALTH_PORT, METRICS_AUTH_VARIABLE, METRICS_BIND_ADDRESS_VARIABLE,
+    METRICS_CERT_DIR, TLS_PROFILE_DIR, TLS_PROFILE_HASH_VARIABLE, TLS_PROFILE_KEY,
+    WEBHOOK_CERT_DIR, WEBHOOK_PORT,
 };
 use keelson_api::nmstate::MetricsAuth;
 use std::path::{Path, PathBuf};
@@ -12,76 +17,115 @@ use std::time::Duration;
 /// The host components of nmstate.io.
 ///
 /// Without a role on the command line, the variables RUN_WEBHOOK_SERVER and RUN_METRICS_MANAGER name
-/// one by being there, as with kubernetes-nmstate.
+/// one by being there, as with kubernetes-nmstate; with neither it is the handler.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "keelson-host", version)]
 pub struct Cli {
-    /// What to be.
-    pub role: Option<Role>,
+    /// What to be, or what to ask a handler.
+    #[command(subcommand)]
+    pub task: Option<Task>,
 
     /// Where the webhook listens, as host:port or :port.
-    #[arg(long, default_value_t = format!(":{WEBHOOK_PORT}"))]
+    #[arg(global = true, long, default_value_t = format!(":{WEBHOOK_PORT}"))]
     pub webhook_bind_address: String,
 
     /// Where metrics are served, as host:port or :port.
-    #[arg(long, env = METRICS_BIND_ADDRESS_VARIABLE, default_value = ":8089")]
+    #[arg(global = true, long, env = METRICS_BIND_ADDRESS_VARIABLE, default_value = ":8089")]
     pub metrics_bind_address: String,
 
     /// Where /healthz, /readyz and /tls are served in the clear, as host:port or :port.
-    #[arg(long, default_value_t = format!(":{HEALTH_PORT}"))]
+    #[arg(global = true, long, default_value_t = format!(":{HEALTH_PORT}"))]
     pub health_probe_bind_address: String,
 
     /// The folder of tls.crt and tls.key; absent, where the operator mounts it for the role.
-    #[arg(long)]
+    #[arg(global = true, long)]
     pub cert_dir: Option<PathBuf>,
 
     /// The TLS profile.
-    #[arg(long, default_value_os_t = Path::new(TLS_PROFILE_DIR).join(TLS_PROFILE_KEY))]
+    #[arg(global = true, long, default_value_os_t = Path::new(TLS_PROFILE_DIR).join(TLS_PROFILE_KEY))]
     pub tls_profile_file: PathBuf,
 
     /// The hash of the TLS profile this pod was made for.
-    #[arg(long, env = TLS_PROFILE_HASH_VARIABLE, default_value = "", hide_env_values = true)]
+    #[arg(global = true, long, env = TLS_PROFILE_HASH_VARIABLE, default_value = "", hide_env_values = true)]
     pub tls_profile_hash: String,
 
     /// How often the files are read again, in seconds; 0 reads them once.
-    #[arg(long, env = "TLS_RELOAD_SECONDS", default_value_t = 5)]
+    #[arg(global = true, long, env = "TLS_RELOAD_SECONDS", default_value_t = 5)]
     pub tls_reload_seconds: u64,
 
     /// How readers of metrics are checked: TokenReview or None.
-    #[arg(long, env = METRICS_AUTH_VARIABLE, default_value_t = MetricsAuth::TokenReview)]
+    #[arg(global = true, long, env = METRICS_AUTH_VARIABLE, default_value_t = MetricsAuth::TokenReview)]
     pub metrics_auth: MetricsAuth,
 
     /// Where the API server is and who we are; absent, as every pod knows it.
-    #[arg(long)]
+    #[arg(global = true, long)]
     pub kubeconfig: Option<PathBuf>,
 
     /// How log lines look.
-    #[arg(long, visible_alias = "zap-encoder", default_value = "json")]
+    #[arg(
+        global = true,
+        long,
+        visible_alias = "zap-encoder",
+        default_value = "json"
+    )]
     pub log_format: LogFormat,
 
     /// How much is logged: error, warn, info, debug or trace.
-    #[arg(long, visible_aliases = ["zap-log-level", "v"], default_value = "info")]
+    #[arg(global = true, long, visible_aliases = ["zap-log-level", "v"], default_value = "info")]
     pub log_level: tracing::Level,
 
     /// Prints the metrics there are as JSON, and ends.
-    #[arg(long)]
+    #[arg(global = true, long)]
     pub dump_metric_families: bool,
 
     /// Without effect: times in the log are always as in RFC 3339.
-    #[arg(long, hide = true)]
+    #[arg(global = true, long, hide = true)]
     pub zap_time_encoding: Option<String>,
 
     /// Without effect.
-    #[arg(long, hide = true)]
+    #[arg(global = true, long, hide = true)]
     pub zap_stacktrace_level: Option<String>,
 
     /// Without effect.
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(global = true, long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub zap_devel: Option<bool>,
 }
 
-/// What this process is.
+/// What to do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Task {
+    /// Answers the API server's questions about policies that are written.
+    Webhook,
+    /// Counts policies, enactments, interfaces and routes.
+    Metrics,
+    /// Brings the network of this host to what policies ask for.
+    Handler(Handling),
+    /// Asks the handler of this container how it is; the exit code says it.
+    Probe {
+        /// Where the handler answers.
+        #[arg(long, default_value = HANDLER_SOCKET)]
+        socket: PathBuf,
+        /// What to ask.
+        question: Question,
+    },
+    /// Says what the handler of this host does and what is in its journal; needs no API server.
+    Status(Handling),
+    /// Finishes or undoes the change in the journal; needs no API server. For a console, and before the
+    /// kubelet starts.
+    Recover(Handling),
+}
+
+/// What can be asked of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Question {
+    /// Whether its main loop goes on.
+    Live,
+    /// Whether it holds the lock and has brought the last change to its end.
+    Ready,
+}
+
+/// A role that serves others over the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Answers the API server's questions about policies that are written.
     Webhook,
@@ -98,22 +142,14 @@ pub enum LogFormat {
     Console,
 }
 
-/// Why there is no role to play.
+/// A role of the original that is somebody else's work here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoRole {
-    /// Neither word nor variable.
-    #[error(
-        "no role is named: say webhook or metrics, or set RUN_WEBHOOK_SERVER or RUN_METRICS_MANAGER"
-    )]
-    Unnamed,
-    /// A role of the original that is somebody else's work here.
-    #[error("{variable} asks for a role that this program does not have: {instead}")]
-    Elsewhere {
-        /// The variable that is set.
-        variable: &'static str,
-        /// Who does it.
-        instead: &'static str,
-    },
+#[error("{variable} asks for a role that this program does not have: {instead}")]
+pub struct Elsewhere {
+    /// The variable that is set.
+    pub variable: &'static str,
+    /// Who does it.
+    pub instead: &'static str,
 }
 
 /// The original's variables, in its order.
@@ -127,20 +163,20 @@ const VARIABLES: [(&str, Result<Role, &str>); 4] = [
     ("RUN_OPERATOR", Err("run keelson-operator")),
 ];
 
-impl Role {
-    /// The role that is named by a word, or else by a variable that is there, whatever its value.
-    pub fn named(word: Option<Self>, set: impl Fn(&str) -> bool) -> Result<Self, NoRole> {
-        if let Some(role) = word {
-            return Ok(role);
-        }
-        let found = VARIABLES.iter().find(|(variable, _)| set(variable));
+impl Task {
+    /// What a variable names by being there, whatever its value. The handler needs none.
+    pub fn named(set: impl Fn(&str) -> bool) -> Result<Option<Self>, Elsewhere> {
+        let found = VARIABLES.into_iter().find(|(variable, _)| set(variable));
         match found {
-            Some((_, Ok(role))) => Ok(*role),
-            Some((variable, Err(instead))) => Err(NoRole::Elsewhere { variable, instead }),
-            None => Err(NoRole::Unnamed),
+            Some((_, Ok(Role::Webhook))) => Ok(Some(Self::Webhook)),
+            Some((_, Ok(Role::Metrics))) => Ok(Some(Self::Metrics)),
+            Some((variable, Err(instead))) => Err(Elsewhere { variable, instead }),
+            None => Ok(None),
         }
     }
+}
 
+impl Role {
     /// Where the operator mounts the certificate.
     pub fn cert_dir(self) -> &'static Path {
         Path::new(match self {
@@ -161,32 +197,29 @@ impl Cli {
 mod tests {
     use super::*;
 
-    fn named(word: Option<Role>, set: &[&str]) -> Result<Role, String> {
-        Role::named(word, |name| set.contains(&name)).map_err(|error| error.to_string())
+    fn named(set: &[&str]) -> Result<Option<Task>, String> {
+        Task::named(|name| set.contains(&name)).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn a_role_is_a_word_or_a_variable_that_is_there() {
-        assert_eq!(named(Some(Role::Webhook), &[]), Ok(Role::Webhook));
-        assert_eq!(named(None, &["RUN_WEBHOOK_SERVER"]), Ok(Role::Webhook));
-        assert_eq!(named(None, &["RUN_METRICS_MANAGER"]), Ok(Role::Metrics));
+    fn a_role_is_a_variable_that_is_there_and_else_the_handler() {
+        assert!(matches!(
+            named(&["RUN_WEBHOOK_SERVER"]),
+            Ok(Some(Task::Webhook))
+        ));
+        assert!(matches!(
+            named(&["RUN_METRICS_MANAGER"]),
+            Ok(Some(Task::Metrics))
+        ));
         let both = ["RUN_METRICS_MANAGER", "RUN_WEBHOOK_SERVER"];
-        assert_eq!(
-            named(None, &both),
-            Ok(Role::Webhook),
-            "the original's order"
-        );
-        assert_eq!(
-            named(Some(Role::Metrics), &["RUN_WEBHOOK_SERVER"]),
-            Ok(Role::Metrics),
-            "the word wins"
-        );
+        let first = named(&both);
+        assert!(matches!(first, Ok(Some(Task::Webhook))), "{first:?}");
+        assert!(matches!(named(&[]), Ok(None)), "as with the original");
     }
 
     #[test]
     fn a_role_that_is_not_ours_is_refused_by_name() {
-        let refused = |set: &[&str]| named(None, set).expect_err("a refusal");
-        assert!(refused(&[]).contains("say webhook or metrics"));
+        let refused = |set: &[&str]| named(set).expect_err("a refusal");
         let set = ["RUN_CERT_MANAGER", "RUN_WEBHOOK_SERVER"];
         let said = refused(&set);
         assert!(said.contains("RUN_CERT_MANAGER") && said.contains("keelson-operator"));
@@ -205,7 +238,7 @@ mod tests {
             "metrics",
         ];
         let cli = Cli::try_parse_from(words).expect("a command line");
-        assert_eq!(cli.role, Some(Role::Metrics));
+        assert!(matches!(cli.task, Some(Task::Metrics)), "{:?}", cli.task);
         assert_eq!(cli.log_level, tracing::Level::DEBUG);
         assert_eq!(cli.metrics_bind_address, ":8089");
         assert_eq!(cli.metrics_auth, MetricsAuth::TokenReview);

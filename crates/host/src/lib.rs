@@ -9,6 +9,7 @@
 
 pub mod answer;
 pub mod cli;
+pub mod connecting;
 pub mod files;
 pub mod handler;
 pub mod health;

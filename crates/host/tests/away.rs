@@ -8,10 +8,11 @@
 mod common;
 
 use common::client::Tls;
+use common::outage::{Begin, HEALTHY, IN_SYNC, WAYS, outage};
 use common::program::{Folder, PROMISED, Program, SOON, shipped, value};
 use common::rights;
 use keelson_api::NodeNetworkConfigurationPolicy;
-use keelson_testbed::faults::{Fault, FaultProxy, On};
+use keelson_testbed::faults::FaultProxy;
 use keelson_testbed::{Cluster, until};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -22,42 +23,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Healthy within this.
-const HEALTHY: Duration = Duration::from_secs(1);
 /// And the program that ships, on a machine that does nothing else, within this.
 const SHIPPED: Duration = Duration::from_millis(50);
-/// In sync within this of the server's return.
-const IN_SYNC: Duration = Duration::from_secs(5);
 const SYNCED: &str = "keelson_host_source_synced{source=\"policies\"}";
 const AGE: &str = "keelson_host_source_age_seconds{source=\"policies\"}";
 const AVAILABLE: &str = "kubernetes_nmstate_policies_status{status=\"Available\"}";
 const QUESTION: &str = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":{"metadata":{}}}}"#;
-
-/// How long the API server stays away.
-fn outage() -> Duration {
-    match std::env::var_os("KEELSON_SOAK") {
-        Some(_) => Duration::from_secs(150),
-        None => Duration::from_secs(15),
-    }
-}
-
-/// Begins an outage; dropping what is returned ends it.
-type Begin = fn(&FaultProxy) -> Box<dyn Any + Send>;
-
-const WAYS: [(&str, Begin); 6] = [
-    ("refused", |faults| Box::new(faults.refuse())),
-    ("black hole", |faults| Box::new(faults.black_hole())),
-    ("TLS broken", |faults| Box::new(faults.distrust())),
-    ("401", |faults| {
-        Box::new(faults.inject(Fault::Unauthorized, On::every()))
-    }),
-    ("503", |faults| {
-        Box::new(faults.inject(Fault::Unavailable, On::every()))
-    }),
-    ("lost after the first byte", |faults| {
-        Box::new(faults.inject(Fault::Reset, On::every()))
-    }),
-];
 
 /// Both roles behind one API server that is away in one way.
 struct Away {

@@ -133,8 +133,9 @@ fn undo(ours: Option<&Checkpoint>, seen: &Seen) -> Step {
     match (foreign, ours) {
         (Some(foreign), _) => Step::Wait(foreign.clone()),
         (None, Some(ours)) => Step::RollBack(ours.clone()),
-        (None, None) if seen.state != Likeness::Before => Step::Revert,
+        // Profiles bring devices back exactly as they were; the rest is what no profile has.
         (None, None) if !seen.profiles_as_before => Step::RestoreProfiles,
+        (None, None) if seen.state != Likeness::Before => Step::Revert,
         (None, None) => Step::Close(End::Undone),
     }
 }

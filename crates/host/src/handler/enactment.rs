@@ -17,6 +17,11 @@ use keelson_api::host_condition::{EnactmentCondition, EnactmentReason};
 pub enum Standing {
     /// Its state is being applied.
     Progressing,
+    /// It is to be applied, and something is in the way that is not the policy's.
+    Waiting {
+        /// What.
+        why: String,
+    },
     /// It failed and is tried again.
     Retrying {
         /// The host's node.
@@ -115,6 +120,12 @@ impl Standing {
                 [Unknown, Unknown, True, False, False],
                 Why::ConfigurationProgressing,
                 "Applying desired state".to_owned(),
+                &[Told::Progressing],
+            ),
+            Self::Waiting { why } => row(
+                [Unknown, Unknown, True, False, False],
+                Why::ConfigurationProgressing,
+                why.clone(),
                 &[Told::Progressing],
             ),
             Self::Retrying {
@@ -221,7 +232,12 @@ pub fn is_progressing(conditions: &[HostCondition]) -> bool {
 
 /// Whether the policy failed and is tried again.
 pub fn is_retrying(conditions: &[HostCondition]) -> bool {
-    is_progressing(conditions) && holds(conditions, EnactmentCondition::Failing)
+    is_progressing(conditions) && is_failing(conditions)
+}
+
+/// Whether the policy failed, for good or not.
+pub fn is_failing(conditions: &[HostCondition]) -> bool {
+    holds(conditions, EnactmentCondition::Failing)
 }
 
 /// Whether nothing more becomes of the policy by itself: it is enacted, failed or given up.

@@ -77,11 +77,16 @@ impl Baseline {
         unanswered(self.origin.mandatory(), &self.passed)
     }
 
-    /// Whether the host is as reachable as it was, by the probes that pass now.
-    pub fn judge(&self, passed: &BTreeSet<Probe>) -> Result<(), Unanswered> {
+    /// The probes that have to pass after the change.
+    pub fn required(&self) -> BTreeSet<Probe> {
         let mut required = self.origin.mandatory();
         required.extend(&self.passed);
-        unanswered(required, passed)
+        required
+    }
+
+    /// Whether the host is as reachable as it was, by the probes that pass now.
+    pub fn judge(&self, passed: &BTreeSet<Probe>) -> Result<(), Unanswered> {
+        unanswered(self.required(), passed)
     }
 }
 

@@ -3,11 +3,16 @@
 //! A state is nmstate's and stays so: a part of an unknown shape is passed over here, because nmstate
 //! itself refuses it with a better sentence. [`report`] is what of a host's state is told to others,
 //! [`bridge`] what is filled in where a policy says nothing, [`gateway`] where the way out is,
-//! [`touch`] which interfaces a policy changes and [`dispatch`] whether it brings scripts.
+//! [`touch`] which interfaces a policy changes, [`dispatch`] whether it brings scripts,
+//! [`outstanding`] what of it a host lacks, [`back`] the way back from it and [`place`] where it cannot
+//! be read.
 
+pub mod back;
 pub mod bridge;
 pub mod dispatch;
 pub mod gateway;
+pub mod outstanding;
+pub mod place;
 pub mod report;
 pub mod touch;
 

@@ -5,14 +5,14 @@
 //! watch that died in silence is noticed within a dozen.
 
 use super::seen::{self, Enactment, PassingEnactment, PassingPolicy, PassingState, Policy, State};
+use crate::connecting::configured;
 use keelson_cluster::{Mirror, Patience, connect};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::watcher;
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Objects in a page of a list. A page is held whole, and the state of one host is large.
+/// Objects in a page of a list. A page must come within one step, and the state of one host is large.
 const PAGE: u32 = 25;
 
 /// How long to wait after a failure. With a call that began just before the server came back, that
@@ -132,13 +132,4 @@ async fn client(kubeconfig: Option<&Path>) -> Client {
         }
         tokio::time::sleep(LONGEST_WAIT).await;
     }
-}
-
-async fn configured(kubeconfig: Option<&Path>) -> Result<Config, String> {
-    let Some(file) = kubeconfig else {
-        return Config::incluster().map_err(|error| error.to_string());
-    };
-    let read = Kubeconfig::read_from(file).map_err(|error| error.to_string())?;
-    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    config.map_err(|error| error.to_string())
 }

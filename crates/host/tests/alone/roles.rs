@@ -28,17 +28,18 @@ async fn the_originals_variables_choose_a_role() {
 }
 
 #[test]
-fn without_a_role_the_program_says_what_to_do_and_ends() {
-    for (variable, said) in [
-        (None, "say webhook or metrics"),
-        (Some("RUN_CERT_MANAGER"), "keelson-operator makes"),
+fn a_role_that_cannot_be_played_is_named_with_what_to_do() {
+    for (variable, code, said) in [
+        // As with the original, who is told nothing is a handler.
+        (None, 1, "NODE_NAME is missing: set it"),
+        (Some("RUN_CERT_MANAGER"), 2, "keelson-operator makes"),
     ] {
         let mut command = Folder::new().command();
         command.envs(variable.map(|it| (it, "")));
         let output = command.output().expect("its end");
-        assert_eq!(output.status.code(), Some(2));
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(words.contains(said), "{words}");
+        assert_eq!(output.status.code(), Some(code), "{words}");
     }
 }
 

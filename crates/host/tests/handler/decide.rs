@@ -85,10 +85,10 @@ fn undoing_ends_with_the_state_and_the_profiles_of_before() {
         let said = |look: &Seen| next(&entry(phase), look);
         let mut look = seen(Likeness::Neither, &[]);
         look.profiles_as_before = false;
-        assert_eq!(said(&look), Step::Revert);
-        look.state = Likeness::Before;
         assert_eq!(said(&look), Step::RestoreProfiles);
         look.profiles_as_before = true;
+        assert_eq!(said(&look), Step::Revert);
+        look.state = Likeness::Before;
         assert_eq!(said(&look), Step::Close(End::Undone));
     }
     // Once it is being undone nobody asks again.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use jiff::Timestamp;
 use keelson_host::handler::journal::{
     Checkpoint, End, Entry, Journal, Phase, Policy, Profile, Trouble,
 };
@@ -58,6 +59,8 @@ fn entry() -> Entry {
     Entry {
         phase: Phase::Prepared,
         end: None,
+        why: None,
+        began: Timestamp::UNIX_EPOCH,
         boot: "5a1e".to_owned(),
         policy: Policy {
             uid: "u-1".to_owned(),
@@ -72,6 +75,8 @@ fn entry() -> Entry {
         profiles: vec![Profile {
             uuid: "0f".to_owned(),
             settings: state(json!({ "802-1x": { "password": SECRET } })),
+            active: Some("eth0".to_owned()),
+            in_memory: false,
         }],
         baseline: Baseline {
             origin: Origin::ApiServer,

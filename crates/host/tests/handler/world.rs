@@ -134,6 +134,8 @@ impl World {
         Entry {
             phase: Phase::Prepared,
             end: None,
+            why: None,
+            began: jiff::Timestamp::UNIX_EPOCH,
             boot: self.boot.to_string(),
             policy: Policy {
                 uid: String::new(),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use keelson_api::policy::State;
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +92,12 @@ pub struct Profile {
     pub uuid: String,
     /// Its settings.
     pub settings: State,
+    /// The device it is active on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<String>,
+    /// Whether it is in memory alone, and gone after a reboot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_memory: bool,
 }
 
 impl fmt::Debug for Profile {
@@ -111,6 +118,11 @@ pub struct Entry {
     /// How it ended, once it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
+    /// Why it is undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// When it was begun, which tells it from all others of this host.
+    pub began: Timestamp,
     /// The boot it was begun in: what NetworkManager remembers ends with it.
     pub boot: String,
     /// The policy it is for.
@@ -136,6 +148,7 @@ impl fmt::Debug for Entry {
         f.debug_struct("Entry")
             .field("phase", &self.phase)
             .field("end", &self.end)
+            .field("began", &self.began)
             .field("boot", &self.boot)
             .field("policy", &self.policy)
             .field("checkpoint", &self.checkpoint)
@@ -159,6 +172,16 @@ impl Entry {
         Self {
             checkpoint: Some(checkpoint),
             ..self.at(Phase::Applied)
+        }
+    }
+
+    /// The entry once it is to be undone, with the first reason there was.
+    #[must_use]
+    pub fn because(&self, why: String) -> Self {
+        let why = self.why.clone().or(Some(why));
+        Self {
+            why,
+            ..self.clone()
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{list, text};
 
 /// The table the kernel looks up where no rule says another.
-const MAIN_TABLE: u64 = 254;
+pub(super) const MAIN_TABLE: u64 = 254;
 
 /// Where packets go that have no way of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
