@@ -4,7 +4,7 @@
 //! ([`platform`]), which TLS profile holds ([`profile`]), when certificates are replaced
 //! ([`certificates`]), how many webhooks there are ([`replicas`]) and what is said ([`status`]). What
 //! objects look like is for `render`. Around the decisions a [`controller`] looks at the [`world`],
-//! applies what is not so and reports.
+//! applies what is not so and reports. Beside it another one says how the [`policies`] stand.
 
 mod apply;
 pub mod certificates;

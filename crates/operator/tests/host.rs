@@ -3,6 +3,8 @@
 
 #[path = "host/delivered.rs"]
 mod delivered;
+#[path = "host/hosts.rs"]
+mod hosts;
 #[path = "host/matrix.rs"]
 mod matrix;
 #[path = "host/offers.rs"]
@@ -22,6 +24,8 @@ mod installed;
 mod nudge;
 #[path = "host/platform.rs"]
 mod platform;
+#[path = "host/policies.rs"]
+mod policies;
 #[path = "host/profile.rs"]
 mod profile;
 #[path = "host/trouble.rs"]

@@ -1,5 +1,5 @@
 //! What a NodeNetworkConfigurationPolicy's status says: a function of its nodes and of what their
-//! handlers say in its enactments.
+//! handlers say in its enactments. The [`controller`] around it looks and writes.
 //!
 //! With the original every handler works it out and writes it, and they overwrite each other. Here one
 //! does, and only where something other than the time differs. Only nodes that the policy selects and
@@ -7,28 +7,39 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use keelson_api::condition::{HostCondition, Truth};
 use keelson_api::host_condition::{EnactmentCondition, PolicyCondition, PolicyReason};
-use keelson_api::names::Label;
 use keelson_api::policy::NodeNetworkConfigurationPolicyStatus as Status;
-use keelson_api::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 
+use super::replicas::Place;
 use super::status::same;
+
+pub mod claims;
+pub mod controller;
+pub mod known;
+pub mod seen;
+mod sweep;
+
+pub use seen::{Enactment, Policy};
 
 /// A node, as far as it matters to policies.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
-    /// Its name.
-    pub name: String,
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
-    /// Whether it is Ready.
-    pub ready: bool,
+    /// Its name, its labels, and whether it is Ready.
+    pub node: Arc<Place>,
     /// Whether a handler runs on it.
     pub handled: bool,
+}
+
+impl Host {
+    /// Whether it is one of the policy's nodes.
+    pub fn is_for(&self, policy: &Policy) -> bool {
+        self.handled && policy.selects(&self.node.labels)
+    }
 }
 
 /// How many of a policy's nodes there are, and how many of them say what.
@@ -67,40 +78,24 @@ pub enum Standing {
 
 /// Counts what the nodes of a policy say.
 pub fn count<'a>(
-    policy: &NodeNetworkConfigurationPolicy,
+    policy: &Policy,
     hosts: impl IntoIterator<Item = &'a Host>,
-    enactments: impl IntoIterator<Item = &'a NodeNetworkConfigurationEnactment>,
+    enactments: impl IntoIterator<Item = &'a Enactment>,
 ) -> Counts {
-    let selector = &policy.spec.node_selector;
-    let is_for = |host: &&Host| {
-        let mut labels = selector.iter();
-        host.handled && labels.all(|(key, value)| host.labels.get(key) == Some(value))
-    };
-    let nodes = hosts.into_iter().filter(is_for);
-    let nodes: BTreeMap<&str, bool> = nodes.map(|it| (it.name.as_str(), it.ready)).collect();
+    let hosts = hosts.into_iter().filter(|it| it.is_for(policy));
+    let nodes: BTreeMap<&str, bool> = hosts
+        .map(|it| (it.node.name.as_str(), it.node.ready))
+        .collect();
     let mut counts = Counts {
         nodes: nodes.len(),
         ready: nodes.values().filter(|ready| **ready).count(),
         ..Counts::default()
     };
-    for enactment in enactments {
-        let label = |label: Label| {
-            let labels = enactment.metadata.labels.as_ref()?;
-            labels.get(label.as_str()).map(String::as_str)
-        };
-        let status = enactment.status.as_ref();
-        let (Some(status), Some(node)) = (status, label(Label::PolicyNode)) else {
+    for enactment in enactments.into_iter().filter(|it| it.is_about(policy)) {
+        let Some(ready) = nodes.get(enactment.node.as_str()) else {
             continue;
         };
-        let Some(ready) = nodes.get(node) else {
-            continue;
-        };
-        if label(Label::Policy) != policy.metadata.name.as_deref()
-            || status.policy_generation != policy.metadata.generation
-        {
-            continue;
-        }
-        let said = |kind| HostCondition::truth(&status.conditions, kind) == Truth::True;
+        let said = |kind| enactment.holds.contains(&kind);
         let [available, failing, aborted] = [
             said(EnactmentCondition::Available),
             said(EnactmentCondition::Failing),
@@ -193,28 +188,32 @@ impl Standing {
     }
 }
 
-/// The status a policy should have, if that is not the one it has.
+/// The status a policy should have, if that is not the one it has. `claimed` is how many hosts may be
+/// under change, by generation of the policy.
 pub fn status<'a>(
-    policy: &NodeNetworkConfigurationPolicy,
+    policy: &Policy,
     hosts: impl IntoIterator<Item = &'a Host>,
-    enactments: impl IntoIterator<Item = &'a NodeNetworkConfigurationEnactment>,
+    enactments: impl IntoIterator<Item = &'a Enactment>,
+    claimed: BTreeMap<String, i32>,
     now: Timestamp,
 ) -> Option<Status> {
     let (standing, message) = count(policy, hosts, enactments).judge();
-    let before = policy.status.clone().unwrap_or_default();
-    let mut after = Status {
-        observed_generation: policy.metadata.generation,
+    let before = &policy.status;
+    let after = Status {
+        observed_generation: policy.generation,
         conditions: standing.conditions(&message, &before.conditions, now),
+        // Where every host is configured none is under change, whatever is still to be given back.
+        unavailable_node_count_map: match standing {
+            Standing::Available => BTreeMap::new(),
+            _ => claimed,
+        },
         ..before.clone()
     };
-    if standing == Standing::Available {
-        after.unavailable_node_count_map.clear();
-    }
     let timeless = |status: &Status| Status {
         conditions: Vec::new(),
         ..status.clone()
     };
     let is_same =
-        same(&before.conditions, &after.conditions) && timeless(&before) == timeless(&after);
+        same(&before.conditions, &after.conditions) && timeless(before) == timeless(&after);
     (!is_same).then_some(after)
 }

@@ -33,6 +33,8 @@ pub struct Place {
     pub taints: Vec<Taint>,
     /// Whether it is cordoned.
     pub cordoned: bool,
+    /// Whether it is Ready.
+    pub ready: bool,
 }
 
 impl Placement {
@@ -76,11 +78,17 @@ impl Place {
     /// Reads a node.
     pub fn read(node: &Node) -> Self {
         let spec = node.spec.clone().unwrap_or_default();
+        let status = node.status.as_ref();
+        let mut conditions = status
+            .and_then(|it| it.conditions.as_ref())
+            .into_iter()
+            .flatten();
         Self {
             name: node.metadata.name.clone().unwrap_or_default(),
             labels: node.metadata.labels.clone().unwrap_or_default(),
             taints: spec.taints.unwrap_or_default(),
             cordoned: spec.unschedulable.unwrap_or_default(),
+            ready: conditions.any(|it| it.type_ == "Ready" && it.status == "True"),
         }
     }
 }

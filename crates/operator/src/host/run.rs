@@ -1,4 +1,5 @@
-//! The controller of NMStates in the process: under a lease of its own, beside that of SeiNodes.
+//! The controllers of NMStates and of policies in the process: under a lease of their own, beside that of
+//! SeiNodes.
 //!
 //! It runs where it was told an image for the host components. Where the types of `nmstate.io` are
 //! not installed it waits for them, and says so in the log alone: whoever runs only SeiNodes is ready
@@ -6,12 +7,14 @@
 
 use std::time::Duration;
 
+use futures::future::join;
 use keelson_api::names::{FieldManager, Lease as LeaseName};
 use keelson_cluster::{Calls, Lease, Led, Standing, lead};
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
 use super::controller::Controller;
+use super::policies;
 use super::settings::Settings;
 use super::world::World;
 
@@ -29,7 +32,7 @@ pub struct Who {
     pub elects: bool,
 }
 
-/// Looks after NMStates until it is told to stop.
+/// Looks after NMStates and policies until it is told to stop.
 pub async fn run(client: Client, settings: Settings, who: Who, stop: CancellationToken) {
     let lease = Lease {
         namespace: who.namespace,
@@ -69,6 +72,8 @@ async fn work(client: Client, settings: Settings) {
     let world = World::new();
     let watches = world.watch(&client, &settings.namespace);
     let calls = Calls::new(client, FieldManager::Nmstate);
-    Controller::new(settings, calls, world).run().await;
+    let policies = policies::controller::Controller::new(calls.clone(), world.clone());
+    let nmstates = Controller::new(settings, calls, world);
+    join(nmstates.run(), policies.run()).await;
     drop(watches);
 }

@@ -6,6 +6,7 @@
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::Pod;
+use keelson_api::host::CLAIMS_CONFIG_MAP;
 use keelson_api::names::{FieldManager, Label};
 use keelson_cluster::{digest, owned};
 use keelson_render::host::Kind;
@@ -23,7 +24,7 @@ const READ: [&str; 4] = [
 ];
 
 /// What is kept of an object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// Its uid.
     pub uid: String,
@@ -40,11 +41,13 @@ impl Seen {
         let mut owners = object.owner_references().iter();
         let owner = owners.find(|it| it.controller == Some(true));
         let value = serde_json::to_value(object).unwrap_or_default();
+        // Handlers write their claims all the time, and nothing that is installed depends on them.
+        let read = READ.contains(&kind.kind) && object.name_any() != CLAIMS_CONFIG_MAP;
         Self {
             uid: object.uid().unwrap_or_default(),
             owner: owner.map(|it| it.uid.clone()),
             digest: digest(&owned(&value, FieldManager::Nmstate.as_str())),
-            value: READ.contains(&kind.kind).then(|| without_managers(value)),
+            value: read.then(|| without_managers(value)),
         }
     }
 
@@ -69,6 +72,8 @@ pub struct SeenPod {
     pub uid: String,
     /// Which workload it is of.
     pub component: String,
+    /// The node it is on.
+    pub node: Option<String>,
     /// Its address.
     pub address: Option<IpAddr>,
     /// Whether its containers run, as far as its phase tells.
@@ -86,6 +91,7 @@ impl SeenPod {
         Self {
             uid: pod.uid().unwrap_or_default(),
             component: component.cloned().unwrap_or_default(),
+            node: pod.spec.as_ref().and_then(|it| it.node_name.clone()),
             address: status.pod_ip.and_then(|ip| ip.parse().ok()),
             running: phase == "Running" && pod.meta().deletion_timestamp.is_none(),
             ended: phase == "Succeeded" || phase == "Failed",

@@ -1,4 +1,5 @@
-//! Everything the controller of NMStates watches. Every change wakes the one look there is.
+//! Everything the controllers of NMStates and of policies watch. A change that says something wakes the
+//! one look there is at NMStates; which policies it wakes is said by [`policies`](super::policies).
 //!
 //! What is not served where this runs (NMStates themselves, the cluster's TLS profile, monitoring
 //! kinds) is asked for again and again, and is no reason to wait or to be unready.
@@ -17,9 +18,11 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt::Debug;
+use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::certificates::store::Data;
+use super::policies::known::Known;
 use super::replicas::Place;
 use super::seen::{Seen, SeenPod};
 
@@ -46,6 +49,8 @@ pub struct World {
     pub api_servers: Mirror<Value>,
     /// Deployments of the original's operator that run.
     pub originals: Mirror<()>,
+    /// What is known of policies.
+    pub policies: Known,
     /// Wakes the look.
     pub queue: Queue<Key>,
 }
@@ -89,6 +94,7 @@ impl World {
             nodes: Mirror::new("Nodes"),
             api_servers: Mirror::new("APIServers"),
             originals: Mirror::new("Deployments of the original operator"),
+            policies: Known::default(),
             queue: Queue::new(),
         }
     }
@@ -103,34 +109,59 @@ impl World {
             watches: &mut watches,
             queue: &self.queue,
         };
-        follow.add(
+        let known = self.policies.clone();
+        follow.telling(
             &self.nmstates,
             Api::all(client.clone()),
             any(),
             |it: NMState| Some(it),
+            move |before, after| {
+                if before.is_none() || after.is_none() {
+                    known.look_at_all(Duration::ZERO);
+                }
+                true
+            },
         );
         for (kind, mirror) in &self.objects {
             let api: Api<DynamicObject> = all(&resource(kind));
             let kind = *kind;
-            follow.add(mirror, api, ours(), move |it: DynamicObject| {
-                Some(Seen::read(&kind, &it))
-            });
+            let keep = move |it: DynamicObject| Some(Seen::read(&kind, &it));
+            follow.telling(mirror, api, ours(), keep, |before, after| before != after);
         }
         let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
         follow.add(&self.secrets, secrets, ours(), |it: Secret| Some(data(it)));
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-        follow.add(&self.pods, pods, ours(), |it: Pod| Some(SeenPod::read(&it)));
+        let known = self.policies.clone();
+        let tell = move |before: Option<&SeenPod>, after: Option<&SeenPod>| {
+            known.pod_changed(before, after);
+            true
+        };
+        let keep = |it: Pod| Some(SeenPod::read(&it));
+        follow.telling(&self.pods, pods, ours(), keep, tell);
         let nodes: Api<Node> = Api::all(client.clone());
-        follow.add(&self.nodes, nodes, any(), |it: Node| Some(Place::read(&it)));
+        let known = self.policies.clone();
+        let tell = move |before: Option<&Place>, after: Option<&Place>| {
+            known.node_changed(before, after);
+            before != after
+        };
+        let keep = |it: Node| Some(Place::read(&it));
+        follow.telling(&self.nodes, nodes, any(), keep, tell);
         let settings: Api<DynamicObject> = all(&api_servers());
         follow.add(&self.api_servers, settings, any(), |it: DynamicObject| {
             Some(it.data)
         });
         let originals: Api<Deployment> = Api::all(client.clone());
         let config = any().labels(ORIGINAL);
-        follow.add(&self.originals, originals, config, |it: Deployment| {
-            runs(&it).then_some(())
-        });
+        let known = self.policies.clone();
+        let tell = move |before: Option<&()>, after: Option<&()>| {
+            if before.is_none() || after.is_none() {
+                known.look_at_all(Duration::ZERO);
+            }
+            true
+        };
+        let keep = |it: Deployment| runs(&it).then_some(());
+        follow.telling(&self.originals, originals, config, keep, tell);
+        self.policies.watch(client, namespace, &mut watches);
         watches
     }
 
@@ -183,6 +214,7 @@ struct Follow<'a> {
 }
 
 impl Follow<'_> {
+    /// Watches; every change wakes the look.
     fn add<K, V>(
         &mut self,
         mirror: &Mirror<V>,
@@ -193,9 +225,28 @@ impl Follow<'_> {
         K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
         V: Send + Sync + 'static,
     {
+        self.telling(mirror, api, config, keep, |_, _| true);
+    }
+
+    /// The same, telling somebody of every change, who says whether it wakes the look.
+    fn telling<K, V>(
+        &mut self,
+        mirror: &Mirror<V>,
+        api: Api<K>,
+        config: watcher::Config,
+        keep: impl Fn(K) -> Option<V> + Send + 'static,
+        tell: impl Fn(Option<&V>, Option<&V>) -> bool + Send + 'static,
+    ) where
+        K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+        V: Send + Sync + 'static,
+    {
         let queue = self.queue.clone();
-        let wake = move |_: &Key, _: Option<&V>, _: Option<&V>| queue.add(everything());
+        let changed = move |_: &Key, before: Option<&V>, after: Option<&V>| {
+            if tell(before, after) {
+                queue.add(everything());
+            }
+        };
         self.watches
-            .spawn(mirror.clone().follow(api, config, keep, wake));
+            .spawn(mirror.clone().follow(api, config, keep, changed));
     }
 }

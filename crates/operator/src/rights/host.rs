@@ -37,12 +37,35 @@ pub const EVERYWHERE: Role = Role {
             "to own what it makes for an NMState",
         ),
         right(
+            NMSTATE_GROUP,
+            "nodenetworkconfigurationpolicies",
+            READ,
+            "to follow policies",
+        ),
+        right(
+            NMSTATE_GROUP,
+            "nodenetworkconfigurationpolicies/status",
+            &["get", "patch"],
+            "to say how a policy stands",
+        ),
+        right(
+            NMSTATE_GROUP,
+            "nodenetworkconfigurationenactments",
+            &["list", "watch", "delete"],
+            "to know what handlers say, and to take away what is left of a policy that is gone",
+        ),
+        right(
             "",
             "namespaces",
             &["get", "list", "watch", "create", "patch"],
             "to make the namespace of the host components",
         ),
-        right("", "nodes", READ, "to know how many webhooks there can be"),
+        right(
+            "",
+            "nodes",
+            READ,
+            "to know how many webhooks there can be, and which nodes a policy is for",
+        ),
         right(
             "",
             "serviceaccounts",
@@ -53,7 +76,7 @@ pub const EVERYWHERE: Role = Role {
             "",
             "configmaps",
             APPLY_AND_DELETE,
-            "to deliver the TLS profile",
+            "to deliver the TLS profile, and to take out claims of nodes and policies that are gone",
         ),
         right(
             "",
@@ -175,7 +198,12 @@ pub const INSIDE: Role = Role {
             &["get", "list", "watch", "create", "patch"],
             "to keep the CA and the certificates of webhook and metrics",
         ),
-        right("", "pods", READ, "to look at what they serve"),
+        right(
+            "",
+            "pods",
+            READ,
+            "to look at what they serve, and where handlers run",
+        ),
         right(
             "",
             "pods",

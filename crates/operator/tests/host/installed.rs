@@ -1,5 +1,6 @@
 //! What an NMState gets, and that it keeps it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -101,7 +102,9 @@ fn damage(identity: &Identity) -> Value {
         "ConfigMap" if identity.name == "nmstate-tls-config" => {
             json!({"data": {"profile.json": "{}"}})
         }
-        "ConfigMap" => json!({"data": {"ca.crt": "another"}}),
+        "ConfigMap" if identity.name == "nmstate-ca-bundle" => {
+            json!({"data": {"ca.crt": "another"}})
+        }
         "ClusterRole" | "Role" => json!({"rules": []}),
         "ClusterRoleBinding" | "RoleBinding" => json!({"subjects": []}),
         "NetworkPolicy" => json!({"spec": {"podSelector": {"matchLabels": {"app": "nothing"}}}}),
@@ -169,6 +172,36 @@ async fn all_as(stage: &Stage, before: &[(&Identity, Value)]) {
         .await
         .expect("the object");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_handlers_claim_is_theirs_and_is_never_put_back() {
+    let stage = Stage::enter("claims").await;
+    let operator = stage.operator().await;
+    stage.nmstate("nmstate", json!({})).await;
+    stage.says_after_look(&operator, "nmstate").await;
+    operator.settle().await;
+    let world = &operator.controller.world;
+    let is_it = |it: &&Identity| it.name == "nmstate-claims";
+    let identity = stage.installed().await.iter().find(is_it).cloned();
+    let identity = identity.expect("the object of claims");
+    let before = world.object(&identity).expect("it is known");
+    operator.faults.forget();
+    let claims = [("claims-a", "1", 1), ("claims-b", "1", 1)];
+    stage.claims(&claims).await;
+    let heard = until("the claims to be heard of", PATIENCE, async || {
+        let now = world.object(&identity).expect("it is known");
+        let heard = !Arc::ptr_eq(&before, &now);
+        heard.then_some(now).ok_or("not yet".to_owned())
+    });
+    let heard = heard.await.expect("claims");
+    assert_eq!(
+        heard, before,
+        "nothing that NMStates are looked at again for"
+    );
+    operator.settle().await;
+    assert_eq!(operator.faults.writes(), []);
+    assert_eq!(stage.claimants().await, ["claims-a", "claims-b"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -291,6 +324,8 @@ async fn while_the_original_operator_runs_nothing_is_written_but_that_it_does() 
         .create(&PostParams::default(), &original)
         .await
         .expect("made");
+    stage.hosts(&["original-a"]).await;
+    stage.policy("original", json!({})).await;
     let operator = stage.running_operator().await;
     stage.nmstate("nmstate", json!({})).await;
     let said = stage
@@ -327,4 +362,6 @@ async fn while_the_original_operator_runs_nothing_is_written_but_that_it_does() 
     stage
         .says("nmstate", "Progressing", "True", "Deploying")
         .await;
+    let progresses = "Policy is progressing 0/1 nodes finished";
+    stage.stands("original", "Progressing", progresses).await;
 }

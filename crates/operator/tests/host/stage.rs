@@ -8,11 +8,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use keelson_api::NMState;
 use keelson_api::names::FieldManager;
+use keelson_api::{NMState, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use keelson_cluster::{Calls, Key};
 use keelson_operator::host::controller::Controller;
+use keelson_operator::host::policies::controller::Controller as Policies;
 use keelson_operator::host::settings::Settings;
 use keelson_operator::host::world::{World, resource};
 use keelson_render::host::{Identity, KINDS};
@@ -31,6 +33,9 @@ use tokio::task::{JoinHandle, JoinSet};
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Label of nodes that a test plays. They are no machines that a webhook could run on.
+pub(crate) const PLAYED: &str = "keelson.test/played";
+
 /// A turn of one test.
 pub(crate) struct Stage {
     pub(crate) cluster: &'static Cluster,
@@ -42,6 +47,7 @@ pub(crate) struct Stage {
 /// An operator; it ends when it is dropped.
 pub(crate) struct Operator {
     pub(crate) controller: Arc<Controller>,
+    pub(crate) policies: Arc<Policies>,
     pub(crate) faults: FaultProxy,
     _watches: JoinSet<()>,
     running: Option<JoinHandle<()>>,
@@ -78,6 +84,10 @@ impl Stage {
         let all = (DeleteParams::background(), ListParams::default());
         let _ = self.nmstates().delete_collection(&all.0, &all.1).await;
         let _ = self.api_servers().delete_collection(&all.0, &all.1).await;
+        let _ = self.policies().delete_collection(&all.0, &all.1).await;
+        let _ = self.enactments().delete_collection(&all.0, &all.1).await;
+        let played = ListParams::default().labels(PLAYED);
+        let _ = self.nodes().delete_collection(&all.0, &played).await;
         let what = "the installation before to be gone";
         until(what, PATIENCE, async || {
             let left = self.installed_in_cluster().await;
@@ -121,6 +131,18 @@ impl Stage {
     }
 
     pub(crate) fn nmstates(&self) -> Api<NMState> {
+        Api::all(self.client.clone())
+    }
+
+    pub(crate) fn policies(&self) -> Api<NodeNetworkConfigurationPolicy> {
+        Api::all(self.client.clone())
+    }
+
+    pub(crate) fn enactments(&self) -> Api<NodeNetworkConfigurationEnactment> {
+        Api::all(self.client.clone())
+    }
+
+    pub(crate) fn nodes(&self) -> Api<Node> {
         Api::all(self.client.clone())
     }
 
@@ -177,17 +199,11 @@ impl Stage {
     }
 
     async fn operator_with(&self, faults: FaultProxy, client: Client) -> Operator {
-        let operator = Source {
-            namespace: "keelson-system".to_owned(),
-            labels: Default::default(),
-        };
-        let image = "registry.example/keelson-host:test".to_owned();
-        let mut settings = Settings::new(image, operator);
-        settings.namespace.clone_from(&self.namespace);
-        settings.plugin = crate::plugin();
+        let settings = self.settings();
         let world = World::new();
         let watches = world.watch(&client, &self.namespace);
         let calls = Calls::new(client, FieldManager::Nmstate);
+        let policies = Arc::new(Policies::new(calls.clone(), world.clone()));
         let controller = Arc::new(Controller::new(settings, calls, world));
         controller.begin().await;
         assert!(
@@ -197,13 +213,27 @@ impl Stage {
         );
         Operator {
             controller,
+            policies,
             faults,
             _watches: watches,
             running: None,
         }
     }
 
-    /// An operator that looks after NMStates by itself.
+    /// What an operator is told.
+    pub(crate) fn settings(&self) -> Settings {
+        let operator = Source {
+            namespace: "keelson-system".to_owned(),
+            labels: Default::default(),
+        };
+        let image = "registry.example/keelson-host:test".to_owned();
+        let mut settings = Settings::new(image, operator);
+        settings.namespace.clone_from(&self.namespace);
+        settings.plugin = crate::plugin();
+        settings
+    }
+
+    /// An operator that looks after NMStates and policies by itself.
     pub(crate) async fn running_operator(&self) -> Operator {
         self.operator().await.running()
     }
@@ -258,10 +288,12 @@ impl Stage {
 }
 
 impl Operator {
-    /// The same, looking after NMStates by itself from now on.
+    /// The same, looking after NMStates and policies by itself from now on.
     pub(crate) fn running(mut self) -> Self {
-        let controller = self.controller.clone();
-        self.running = Some(tokio::spawn(async move { controller.run().await }));
+        let (controller, policies) = (self.controller.clone(), self.policies.clone());
+        self.running = Some(tokio::spawn(async move {
+            futures::future::join(controller.run(), policies.run()).await;
+        }));
         self
     }
 

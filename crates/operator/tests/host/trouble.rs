@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use keelson_testbed::faults::{Fault, On};
 use keelson_testbed::until;
 use keelson_tls::profile::Kind;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use crate::delivered::named;
@@ -106,7 +106,7 @@ impl Stage {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_nodes_have_two_webhooks_and_one_has_one() {
     let stage = Stage::enter("nodes").await;
-    let nodes: Api<Node> = Api::all(stage.client.clone());
+    let nodes = stage.nodes();
     let _operator = stage.running_operator().await;
     stage.nmstate("nmstate", json!({})).await;
     stage.has_webhooks(1, 0).await;

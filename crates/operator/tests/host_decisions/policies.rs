@@ -1,17 +1,21 @@
 //! What a policy's status says, by its nodes and their enactments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use keelson_api::condition::{HostCondition, Truth};
-use keelson_api::enactment::{NodeNetworkConfigurationEnactmentStatus, enactment_name};
+use k8s_openapi::api::core::v1::Pod;
+use keelson_api::condition::HostCondition;
 use keelson_api::host_condition::EnactmentCondition::{
     self, Aborted, Available, Failing, Pending, Progressing,
 };
-use keelson_api::names::Label;
-use keelson_api::{NodeNetworkConfigurationEnactment as Enactment, NodeNetworkConfigurationPolicy};
-use keelson_operator::host::policies::{Counts, Host, count, status};
+use keelson_operator::host::policies::claims::Claims;
+use keelson_operator::host::policies::known::Known;
+use keelson_operator::host::policies::{Counts, Enactment, Host, Policy, count, status};
+use keelson_operator::host::replicas::Place;
+use keelson_operator::host::seen::SeenPod;
+use serde_json::{Value, json};
 
 const GENERATION: i64 = 3;
 
@@ -19,19 +23,25 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("a time")
 }
 
-fn policy() -> NodeNetworkConfigurationPolicy {
-    let mut policy = NodeNetworkConfigurationPolicy::default();
-    policy.metadata.name = Some("policy1".to_owned());
-    policy.metadata.generation = Some(GENERATION);
-    policy
+fn policy() -> Policy {
+    Policy {
+        name: "policy1".to_owned(),
+        uid: "1".to_owned(),
+        generation: Some(GENERATION),
+        ..Policy::default()
+    }
 }
 
 fn host(number: usize) -> Host {
     let name = format!("node{number}");
-    Host {
+    let node = Place {
         labels: [("kubernetes.io/hostname".to_owned(), name.clone())].into(),
         name,
         ready: true,
+        ..Place::default()
+    };
+    Host {
+        node: Arc::new(node),
         handled: true,
     }
 }
@@ -40,50 +50,39 @@ fn hosts(number: usize) -> Vec<Host> {
     (1..=number).map(host).collect()
 }
 
+fn is_not_ready(host: &mut Host) {
+    Arc::make_mut(&mut host.node).ready = false;
+}
+
 /// An enactment in which these conditions hold, and no other.
 fn enactment(number: usize, holds: &[EnactmentCondition]) -> Enactment {
-    let node = format!("node{number}");
-    let condition = |kind: &EnactmentCondition| {
-        let truth = match holds.contains(kind) {
-            true => Truth::True,
-            false => Truth::False,
-        };
-        HostCondition::new(*kind, truth, None, None, Time(at(0)))
-    };
-    let mut enactment = Enactment::default();
-    enactment.metadata.name = Some(enactment_name(&node, "policy1"));
-    let labels = [
-        (Label::Policy.as_str().to_owned(), "policy1".to_owned()),
-        (Label::PolicyNode.as_str().to_owned(), node),
-    ];
-    enactment.metadata.labels = Some(labels.into());
-    enactment.status = Some(NodeNetworkConfigurationEnactmentStatus {
-        policy_generation: Some(GENERATION),
-        conditions: EnactmentCondition::ALL.iter().map(condition).collect(),
-        ..Default::default()
-    });
-    enactment
+    Enactment {
+        node: format!("node{number}"),
+        policy: "policy1".to_owned(),
+        generation: Some(GENERATION),
+        holds: holds.to_vec(),
+        ..Enactment::default()
+    }
 }
 
-fn of_another_policy(mut enactment: Enactment) -> Enactment {
-    let labels = enactment.metadata.labels.as_mut().expect("labels");
-    labels.insert(Label::Policy.as_str().to_owned(), "policy2".to_owned());
-    enactment
+fn of_another_policy(enactment: Enactment) -> Enactment {
+    Enactment {
+        policy: "policy2".to_owned(),
+        ..enactment
+    }
 }
 
-fn of_an_old_generation(mut enactment: Enactment) -> Enactment {
-    let status = enactment.status.as_mut().expect("a status");
-    status.policy_generation = Some(GENERATION - 1);
-    enactment
+fn of_an_old_generation(enactment: Enactment) -> Enactment {
+    Enactment {
+        generation: Some(GENERATION - 1),
+        ..enactment
+    }
 }
 
 /// One line for each condition.
-fn told(
-    policy: &NodeNetworkConfigurationPolicy,
-    hosts: &[Host],
-    enactments: &[Enactment],
-) -> Vec<String> {
-    let status = status(policy, hosts, enactments, at(9)).expect("a status to write");
+fn told(policy: &Policy, hosts: &[Host], enactments: &[Enactment]) -> Vec<String> {
+    let status =
+        status(policy, hosts, enactments, BTreeMap::new(), at(9)).expect("a status to write");
     let line = |it: &HostCondition| {
         let reason = it.reason.as_deref().unwrap_or("-");
         let message = it.message.as_deref().unwrap_or("-");
@@ -138,7 +137,7 @@ fn every_standing_says_what_the_original_says() {
         ]
     );
     let mut elsewhere = policy();
-    elsewhere.spec.node_selector = BTreeMap::from([("foo".to_owned(), "bar".to_owned())]);
+    elsewhere.selector = BTreeMap::from([("foo".to_owned(), "bar".to_owned())]);
     assert_eq!(
         told(&elsewhere, &hosts(3), &[]),
         [
@@ -252,7 +251,7 @@ fn a_node_without_a_handler_does_not_count_nor_does_one_that_is_not_selected() {
 #[test]
 fn a_node_that_is_not_ready_is_not_waited_for_and_mentioned() {
     let mut four = hosts(4);
-    four[3].ready = false;
+    is_not_ready(&mut four[3]);
     let mut all: Vec<Enactment> = (1..=3).map(|it| enactment(it, &[Available])).collect();
     assert_eq!(
         holds(&four, &all),
@@ -293,30 +292,131 @@ fn each_condition_is_counted_by_itself() {
         aborted: 1,
     };
     assert_eq!(count(&policy(), &hosts, &all), expected);
-    let mut bare = Enactment::default();
-    bare.metadata.name = Some("node1.policy1".to_owned());
-    assert_eq!(count(&policy(), &hosts, &[bare]).available, 0);
+}
+
+#[test]
+fn what_was_said_before_the_policy_was_made_is_about_another_of_its_name() {
+    let mut policy = policy();
+    policy.made = Some(at(10));
+    let mut said = enactment(1, &[Available]);
+    let progresses = "Policy is progressing 0/1 nodes finished";
+    for (written, expected) in [
+        (Some(9), progresses),
+        (Some(10), "1/1 nodes successfully configured"),
+        (None, "1/1 nodes successfully configured"),
+    ] {
+        said.written = written.map(at);
+        let (_, message) = count(&policy, &hosts(1), [&said]).judge();
+        assert_eq!(message, expected, "{written:?}");
+    }
 }
 
 #[test]
 fn nothing_is_written_where_only_the_time_differs() {
     let (hosts, all) = (hosts(1), [enactment(1, &[Available])]);
     let mut policy = policy();
-    let first = status(&policy, &hosts, &all, at(1)).expect("a status");
+    let status = |policy: &Policy, all: &[Enactment], second| {
+        status(policy, &hosts, all, BTreeMap::new(), at(second))
+    };
+    let first = status(&policy, &all, 1).expect("a status");
     assert_eq!(first.observed_generation, Some(GENERATION));
-    policy.status = Some(first.clone());
-    assert_eq!(status(&policy, &hosts, &all, at(2)), None);
-    // A count the original left goes once every node is configured.
-    let mut counted = first.clone();
-    counted.unavailable_node_count_map.insert("3".to_owned(), 1);
-    policy.status = Some(counted);
-    let after = status(&policy, &hosts, &all, at(3)).expect("a status");
-    assert!(after.unavailable_node_count_map.is_empty());
-    let changed = status(&policy, &hosts, &[enactment(1, &[Failing])], at(4)).expect("a status");
+    policy.status = first;
+    assert_eq!(status(&policy, &all, 2), None);
+    let changed = status(&policy, &[enactment(1, &[Failing])], 4).expect("a status");
     let time = |conditions: &[HostCondition], at: usize| {
         let time = conditions[at].last_transition_time.clone();
         time.expect("a time").0.as_second()
     };
     assert_eq!(time(&changed.conditions, 1), 4, "Degraded turned");
     assert_eq!(time(&changed.conditions, 3), 1, "Ignored did not");
+}
+
+#[test]
+fn hosts_under_change_are_counted_by_generation_until_all_are_configured() {
+    let hosts = hosts(2);
+    let claimed = |number| BTreeMap::from([(GENERATION.to_string(), number)]);
+    let mut policy = policy();
+    // As the original left it.
+    policy.status.unavailable_node_count_map = BTreeMap::from([("1".to_owned(), 7)]);
+    let one = [enactment(1, &[Available])];
+    let busy = status(&policy, &hosts, &one, claimed(1), at(1)).expect("a status");
+    assert_eq!(busy.unavailable_node_count_map, claimed(1));
+    policy.status = busy;
+    assert_eq!(status(&policy, &hosts, &one, claimed(1), at(2)), None);
+    let fewer = status(&policy, &hosts, &one, BTreeMap::new(), at(3)).expect("a status");
+    assert!(fewer.unavailable_node_count_map.is_empty());
+    let both = [1, 2].map(|it| enactment(it, &[Available]));
+    let well = status(&policy, &hosts, &both, claimed(1), at(4)).expect("a status");
+    assert!(well.unavailable_node_count_map.is_empty());
+}
+
+fn claim(node: &str, policy: &str, generation: i64) -> Value {
+    json!({
+        "node": node, "policy": policy, "generation": generation, "state": "Held",
+        "since": "2026-01-02T03:04:05Z", "expires": "2026-01-02T03:14:05Z",
+    })
+}
+
+fn claims(all: Value) -> Claims {
+    let text = json!({"claims": all, "more": 1}).to_string();
+    Claims::read(Some(&text)).expect("claims")
+}
+
+#[test]
+fn claims_of_nodes_and_policies_that_are_gone_are_taken_out_and_the_rest_stays_as_it_is() {
+    let odd = json!({"a": "claim", "of": "another version"});
+    let all = claims(json!([
+        claim("a", "1", 1),
+        claim("gone", "1", 1),
+        odd,
+        claim("a", "2", 1),
+        claim("b", "1", 2),
+    ]));
+    let names = |name: &str| BTreeSet::from([name.to_owned()]);
+    let rest = all.without(&names("gone"), &names("2"));
+    let expected = claims(json!([claim("a", "1", 1), odd, claim("b", "1", 2)]));
+    assert_eq!(rest, expected);
+    assert_eq!(Claims::read(Some(&rest.text())).expect("claims"), rest);
+    assert_eq!(all.without(&names("c"), &names("3")), all);
+}
+
+#[test]
+fn claims_are_counted_for_each_generation_of_a_policy() {
+    let all = claims(json!([
+        claim("a", "1", 1),
+        claim("b", "1", 2),
+        claim("c", "1", 2),
+        claim("a", "2", 2),
+    ]));
+    let expected = [("1".to_owned(), 1), ("2".to_owned(), 2)];
+    assert_eq!(all.counts("1"), BTreeMap::from(expected));
+    let none = Claims::read(None).expect("none");
+    assert!(none.counts("1").is_empty());
+    assert!(Claims::read(Some("{")).is_err());
+}
+
+fn handler(node: &str) -> SeenPod {
+    let pod: Pod = serde_json::from_value(json!({
+        "metadata": {"labels": {"component": "kubernetes-nmstate-handler"}},
+        "spec": {"nodeName": node, "containers": []},
+    }))
+    .expect("a pod");
+    SeenPod::read(&pod)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_has_a_handler_for_a_moment_longer_than_the_handler_is_there() {
+    let known = Known::default();
+    let mut other = handler("node2");
+    other.component = "kubernetes-nmstate-webhook".to_owned();
+    known.pod_changed(Some(&other), None);
+    known.pod_changed(None, Some(&handler("node1")));
+    assert!(known.left_lately().0.is_empty());
+    known.pod_changed(Some(&handler("node1")), None);
+    let (nodes, until) = known.left_lately();
+    assert_eq!(nodes, BTreeSet::from(["node1".to_owned()]));
+    let until = until.expect("an end");
+    assert!(until <= Duration::from_secs(15), "{until:?}");
+    tokio::time::advance(until).await;
+    assert_eq!(known.left_lately(), (BTreeSet::new(), None));
 }

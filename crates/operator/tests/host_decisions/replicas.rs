@@ -18,7 +18,7 @@ fn node(name: &str, labels: &[(&str, &str)], taints: &[&str]) -> Place {
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect(),
         taints: taints.iter().map(taint).collect(),
-        cordoned: false,
+        ..Place::default()
     }
 }
 

@@ -24,6 +24,8 @@ const NOBODY: &[Ask] = &[
     ("", "secrets", "list", None),
     ("", "secrets", "create", HERE),
     ("", "configmaps", "get", HERE),
+    ("", "configmaps", "list", HERE),
+    ("", "configmaps", "create", HERE),
     ("", "configmaps", "patch", HERE),
     ("", "pods", "list", HERE),
     ("", "pods", "create", HERE),
@@ -96,6 +98,9 @@ const NOBODY: &[Ask] = &[
         "update",
         Some("kube-system"),
     ),
+    ("coordination.k8s.io", "leases", "get", HERE),
+    ("coordination.k8s.io", "leases", "create", HERE),
+    ("coordination.k8s.io", "leases", "update", HERE),
     ("coordination.k8s.io", "leases", "delete", HERE),
 ];
 
@@ -146,9 +151,6 @@ const WRITES: &[Ask] = &[
     ("", "nodes", "get", None),
     ("", "nodes", "list", None),
     ("", "nodes", "watch", None),
-    ("coordination.k8s.io", "leases", "get", HERE),
-    ("coordination.k8s.io", "leases", "create", HERE),
-    ("coordination.k8s.io", "leases", "update", HERE),
     ("", "events", "create", Some("default")),
     ("", "events", "patch", Some("default")),
     ("events.k8s.io", "events", "create", Some("default")),

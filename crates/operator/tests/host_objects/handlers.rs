@@ -1,10 +1,10 @@
 //! Handlers as themselves: with the token of a pod on a node, which says so.
 
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::{Node, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, ServiceAccount};
 use keelson_api::{NodeNetworkConfigurationEnactment as Enactment, NodeNetworkState as State};
 use keelson_testbed::until;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use crate::install::{SOON, account, client_with, create, object};
 use crate::stage::{NAMESPACE, Stage, installed, refused};
 
 const HANDLER: &str = "nmstate-handler";
+const CLAIMS: &str = "nmstate-claims";
 const OTHERS: &str = "writes what is about that node alone";
 
 /// A handler on a node of its own, whose rights count.
@@ -178,4 +179,39 @@ async fn a_token_that_is_bound_to_no_pod_writes_nothing() {
     let states = Api::<State>::all(client);
     let made = states.create(&PostParams::default(), &state("bound")).await;
     refused("is bound to none: call with the token", made).expect("a refusal");
+}
+
+#[tokio::test]
+async fn a_handler_writes_the_claims_of_handlers_and_no_other_configmap() {
+    let stage = installed().await;
+    let client = handler(stage, "claims-a").await;
+    let maps = Api::<ConfigMap>::namespaced(client, NAMESPACE);
+    let only = format!("metadata.name={CLAIMS}");
+    let how = PatchParams::default();
+
+    let listed = maps.list(&ListParams::default().fields(&only)).await;
+    let mut found = listed.expect("its own list").items;
+    let mut map = found.pop().expect("the object of claims");
+    assert!(map.data.is_none(), "{:?}", map.data);
+    map.data = Some([("claims.json".to_owned(), r#"{"claims":[]}"#.to_owned())].into());
+    let old = map.clone();
+    let written = maps.replace(CLAIMS, &PostParams::default(), &map).await;
+    written.expect("its claims");
+    let again = maps.replace(CLAIMS, &PostParams::default(), &old).await;
+    let conflict = |it: &kube::Error| matches!(it, kube::Error::Api(status) if status.code == 409);
+    assert!(again.as_ref().is_err_and(conflict), "{again:?}");
+    let watch = WatchParams::default().fields(&only);
+    drop(maps.watch(&watch, "0").await.expect("its own watch"));
+
+    let forbidden = "is forbidden";
+    let patch = Patch::Merge(json!({"data": {"a": "b"}}));
+    let other = maps.patch("nmstate-tls-config", &how, &patch).await;
+    refused(forbidden, other).expect("a refusal to change the profile");
+    refused(forbidden, maps.get("nmstate-tls-config").await).expect("a refusal to read");
+    let made: ConfigMap = object(json!({"metadata": {"name": "another"}}));
+    let made = maps.create(&PostParams::default(), &made).await;
+    refused(forbidden, made).expect("a refusal to make one");
+    let gone = maps.delete(CLAIMS, &DeleteParams::default()).await;
+    refused(forbidden, gone).expect("a refusal to delete");
+    refused(forbidden, maps.list(&ListParams::default()).await).expect("a refusal to list");
 }

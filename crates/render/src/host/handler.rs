@@ -3,6 +3,8 @@
 //! It serves nothing and loads no profile, so it is not stamped with one. It is asked for its health
 //! over a socket in its own container: the host's addresses change under it, and under a probe too.
 
+use std::net::IpAddr;
+
 use k8s_openapi::api::apps::v1::{
     DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy, RollingUpdateDaemonSet,
 };
@@ -12,16 +14,18 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use keelson_api::host::{
-    DISPATCH_SCRIPTS_VARIABLE, HANDLER, HANDLER_RUN_DIR, HANDLER_SOCKET, HANDLER_STATE_DIR,
-    INITIAL_BACKOFF_VARIABLE, LOCK_FILE, LOCK_FILE_VARIABLE, MAX_BACKOFF_VARIABLE,
-    MAX_RETRIES_VARIABLE, NODE_NAME_VARIABLE, PROBE_DNS_HOST_VARIABLE, PROGRAM,
+    BOOTSTRAP_CONFIG_MAP, BOOTSTRAP_DIR, CHECKPOINT_TIMEOUT_VARIABLE, DBUS_ADDRESS,
+    DBUS_ADDRESS_VARIABLE, DBUS_DIR, DISPATCH_SCRIPTS_VARIABLE, HANDLER, HANDLER_RUN_DIR,
+    HANDLER_SOCKET, HANDLER_STATE_DIR, INITIAL_BACKOFF_VARIABLE, LOCK_FILE, LOCK_FILE_VARIABLE,
+    MAX_BACKOFF_VARIABLE, MAX_RETRIES_VARIABLE, NODE_NAME_VARIABLE, PROBE_DNS_HOST_VARIABLE,
+    PROBE_DNS_SERVERS_VARIABLE, PROBE_GATEWAYS_VARIABLE, PROBE_TIMEOUT_VARIABLE, PROGRAM,
 };
 use keelson_api::names::HostWorkload;
 use keelson_api::nmstate::{DispatchScripts, LogLevel};
 
 use super::object::Object;
 use super::{HostInstall, metadata, pod};
-use crate::container::{Pace, env, exec, mount};
+use crate::container::{Pace, env, exec, mount, read_only};
 use crate::metadata::label_selector;
 
 /// How long a handler may take to end: longer than NetworkManager keeps a checkpoint, so that a change
@@ -34,9 +38,13 @@ const MAX_UNAVAILABLE: &str = "10%";
 /// Volume of the health socket.
 const RUN: &str = "run";
 
+/// Volume of the policies a host starts with.
+const BOOTSTRAP: &str = "bootstrap-policies";
+
 /// What of the host the handler sees: name, path, type.
 const HOST_PATHS: [(&str, &str, Option<&str>); 4] = [
-    ("dbus-socket", "/run/dbus/system_bus_socket", Some("Socket")),
+    // A handler starts on a host whose D-Bus does not run yet.
+    ("dbus-socket", DBUS_DIR, Some("DirectoryOrCreate")),
     ("nmstate-lock", HANDLER_STATE_DIR, Some("DirectoryOrCreate")),
     ("ovs-socket", "/run/openvswitch", None),
     // nmstate keeps alternative names of interfaces there.
@@ -105,11 +113,12 @@ fn container(install: &HostInstall<'_>) -> Container {
         env: Some(told(install)),
         liveness_probe: Some(ask(
             "live",
+            // A loop that has not ticked for 10 seconds is asked for twice more before it is ended.
             Pace {
-                delay: 60,
-                period: 60,
-                failures: 5,
-                timeout: 10,
+                delay: 10,
+                period: 15,
+                failures: 3,
+                timeout: 5,
             },
         )),
         readiness_probe: Some(ask(
@@ -136,17 +145,34 @@ fn told(install: &HostInstall<'_>) -> Vec<EnvVar> {
     let spec = install.spec;
     let scripts = spec.dispatch_scripts.unwrap_or(DispatchScripts::Refused);
     let retries = install.retries;
+    let probes = spec.probes();
+    let dns = probes.dns.unwrap_or_default();
+    let gateways = probes.gateway.unwrap_or_default().addresses;
     let mut told = pod::told(install);
     told.extend([
         pod::field(NODE_NAME_VARIABLE, "spec.nodeName"),
         env(LOCK_FILE_VARIABLE, LOCK_FILE),
-        env(PROBE_DNS_HOST_VARIABLE, spec.dns_probe_host()),
+        env(DBUS_ADDRESS_VARIABLE, DBUS_ADDRESS),
+        env(PROBE_DNS_HOST_VARIABLE, dns.host),
+        env(PROBE_DNS_SERVERS_VARIABLE, listed(&dns.servers)),
+        env(PROBE_GATEWAYS_VARIABLE, listed(&gateways)),
+        env(PROBE_TIMEOUT_VARIABLE, probes.timeout_seconds.to_string()),
+        env(
+            CHECKPOINT_TIMEOUT_VARIABLE,
+            probes.checkpoint_seconds.to_string(),
+        ),
         env(DISPATCH_SCRIPTS_VARIABLE, scripts.to_string()),
         env(MAX_RETRIES_VARIABLE, retries.attempts.to_string()),
         env(MAX_BACKOFF_VARIABLE, retries.longest_seconds.to_string()),
         env(INITIAL_BACKOFF_VARIABLE, retries.first_seconds.to_string()),
     ]);
     told
+}
+
+/// Addresses apart by commas.
+fn listed(addresses: &[IpAddr]) -> String {
+    let texts: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
+    texts.join(",")
 }
 
 fn ask(what: &str, pace: Pace) -> Probe {
@@ -156,7 +182,10 @@ fn ask(what: &str, pace: Pace) -> Probe {
 fn mounts() -> Vec<VolumeMount> {
     let host = HOST_PATHS.map(|(name, path, _)| mount(name, path));
     host.into_iter()
-        .chain([mount(RUN, HANDLER_RUN_DIR)])
+        .chain([
+            mount(RUN, HANDLER_RUN_DIR),
+            read_only(BOOTSTRAP, BOOTSTRAP_DIR),
+        ])
         .collect()
 }
 
@@ -177,5 +206,7 @@ fn volumes() -> Vec<Volume> {
         }),
         ..Volume::default()
     };
-    host.into_iter().chain([run]).collect()
+    // Most installations have none.
+    let bootstrap = pod::optional(BOOTSTRAP, BOOTSTRAP_CONFIG_MAP);
+    host.into_iter().chain([run, bootstrap]).collect()
 }

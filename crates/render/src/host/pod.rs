@@ -213,10 +213,15 @@ pub(super) fn confined(install: &HostInstall<'_>) -> SecurityContext {
 
 /// The profile. Absent, a pod starts with what is built in, and says so.
 pub(super) fn profile() -> Volume {
+    optional(PROFILE, TLS_CONFIG_MAP)
+}
+
+/// The files of a ConfigMap, which need not be there for the pod to start.
+pub(super) fn optional(volume: &str, map: &str) -> Volume {
     Volume {
-        name: PROFILE.to_owned(),
+        name: volume.to_owned(),
         config_map: Some(ConfigMapVolumeSource {
-            name: TLS_CONFIG_MAP.to_owned(),
+            name: map.to_owned(),
             optional: Some(true),
             ..ConfigMapVolumeSource::default()
         }),

@@ -6,7 +6,7 @@
 use k8s_openapi::api::rbac::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
 };
-use keelson_api::host::{HANDLER, METRICS, METRICS_PATH};
+use keelson_api::host::{CLAIMS_CONFIG_MAP, HANDLER, METRICS, METRICS_PATH};
 use keelson_api::names::NMSTATE_GROUP;
 
 use super::object::Object;
@@ -46,7 +46,7 @@ pub(super) fn objects(install: &HostInstall<'_>) -> Vec<Object> {
         everywhere(install, METRICS, (METRICS, here), metrics()),
         everywhere(install, METRICS_READER, scraper, metrics_reader()),
         vec![cluster_reader(install)],
-        inside(install, here, HANDLER, (HANDLER, here), leases()),
+        inside(install, here, HANDLER, (HANDLER, here), claims()),
         inside(
             install,
             EVENTS_NAMESPACE,
@@ -103,8 +103,10 @@ fn metrics() -> Vec<PolicyRule> {
     ]
 }
 
-fn leases() -> Vec<PolicyRule> {
-    vec![rule("coordination.k8s.io", &["leases"], WRITE)]
+/// The one object that handlers share. The operator makes it, so that none of them has to.
+fn claims() -> Vec<PolicyRule> {
+    let verbs = ["get", "list", "watch", "update", "patch"];
+    vec![named("", "configmaps", CLAIMS_CONFIG_MAP, &verbs)]
 }
 
 fn events() -> Vec<PolicyRule> {

@@ -43,6 +43,7 @@ fn the_profile_and_all_rights_are_there_before_the_pods_that_need_them() {
         });
         let first = pods.into_iter().min().expect("workloads");
         assert!(place(&objects, "ConfigMap", "nmstate-tls-config") < first);
+        assert!(place(&objects, "ConfigMap", "nmstate-claims") < first);
         assert!(
             place(
                 &objects,
@@ -91,6 +92,16 @@ fn every_object_is_of_a_listed_kind_and_is_what_its_identity_says() {
             assert_eq!(namespace, identity.namespace.as_deref());
         }
     }
+}
+
+/// What is not applied is not ours, and is never put back.
+#[test]
+fn the_claims_of_handlers_are_made_without_content() {
+    let spec = plain();
+    let objects = rendered(&vanilla(&spec));
+    let claims = &objects[place(&objects, "ConfigMap", "nmstate-claims")].value;
+    let fields: Vec<_> = claims.as_object().expect("an object").keys().collect();
+    assert_eq!(fields, ["apiVersion", "kind", "metadata"]);
 }
 
 #[test]

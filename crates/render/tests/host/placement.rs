@@ -1,6 +1,6 @@
 //! What of the NMState's spec reaches which workload.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::world::{container, find, plain, pod, rendered, spec, vanilla, variable};
 
@@ -68,17 +68,37 @@ fn the_infra_fields_reach_webhook_and_metrics_alone() {
 }
 
 #[test]
-fn the_host_of_the_dns_probe_reaches_the_handler() {
-    let asked = spec(json!({"probeConfiguration": {"dns": {"host": "resolver.example"}}}));
-    let objects = rendered(&vanilla(&asked));
-    let said =
-        |objects| variable(objects, "nmstate-handler", "PROBE_DNS_HOST").map(|it| &it["value"]);
-    assert_eq!(said(&objects), Some(&json!("resolver.example")));
-    let default = plain();
-    assert_eq!(
-        said(&rendered(&vanilla(&default))),
-        Some(&json!("root-servers.net"))
-    );
+fn what_an_nmstate_says_of_probes_reaches_the_handler_as_literal_values() {
+    let names = [
+        "PROBE_DNS_HOST",
+        "PROBE_DNS_SERVERS",
+        "PROBE_GATEWAYS",
+        "PROBE_TIMEOUT_SECONDS",
+        "CHECKPOINT_TIMEOUT_SECONDS",
+    ];
+    let said = |asked: Value| {
+        let asked = spec(asked);
+        let objects = rendered(&vanilla(&asked));
+        names.map(|name| {
+            let variable = variable(&objects, "nmstate-handler", name);
+            variable.expect("a variable")["value"].clone()
+        })
+    };
+    assert_eq!(said(json!({})), ["root-servers.net", "", "", "120", "240"]);
+    let asked = json!({"probeConfiguration": {
+        "timeoutSeconds": 30,
+        "checkpointSeconds": 60,
+        "dns": {"host": "resolver.example", "servers": ["192.0.2.53", "2001:db8::53"]},
+        "gateway": {"addresses": ["192.0.2.1"]},
+    }});
+    let expected = [
+        "resolver.example",
+        "192.0.2.53,2001:db8::53",
+        "192.0.2.1",
+        "30",
+        "60",
+    ];
+    assert_eq!(said(asked), expected);
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a_handler_has_no_secrets_and_no_webhook_configurations_and_only_reads_policie
             "webhook",
             "reviews",
             "apiservers",
-            "configmaps",
+            "leases",
             "policies/",
         ] {
             assert!(
@@ -104,6 +104,9 @@ fn a_handler_has_no_secrets_and_no_webhook_configurations_and_only_reads_policie
         for rule in rules {
             if rule["resources"] == json!(["nodenetworkconfigurationpolicies"]) {
                 assert_eq!(rule["verbs"], json!(["get", "list", "watch"]));
+            }
+            if rule["resources"] == json!(["configmaps"]) {
+                assert_eq!(rule["resourceNames"], json!(["nmstate-claims"]));
             }
             let verbs = rule["verbs"].to_string();
             assert!(

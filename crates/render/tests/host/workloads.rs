@@ -65,6 +65,65 @@ fn the_handler_is_probed_over_a_socket_in_its_own_container() {
     assert!(handler["ports"].is_null());
 }
 
+/// A main loop counts as alive for 10 seconds after a tick.
+#[test]
+fn a_handler_that_hangs_is_asked_three_times_within_a_minute_and_then_ended() {
+    let asked = plain();
+    let objects = rendered(&vanilla(&asked));
+    let probe = &container(&objects, "nmstate-handler")["livenessProbe"];
+    let seconds = |field: &str| probe[field].as_i64().expect("a number");
+    assert!(
+        seconds("periodSeconds") > 10,
+        "each asks about another tick"
+    );
+    assert!(seconds("timeoutSeconds") < 10);
+    let patience = seconds("periodSeconds") * seconds("failureThreshold");
+    assert!(patience <= 60, "{patience}");
+}
+
+#[test]
+fn the_handlers_image_is_not_written_to_and_what_it_writes_to_is_mounted() {
+    let asked = plain();
+    let objects = rendered(&vanilla(&asked));
+    let handler = container(&objects, "nmstate-handler");
+    assert_eq!(handler["securityContext"]["readOnlyRootFilesystem"], true);
+    let mounts = handler["volumeMounts"].as_array().expect("mounts");
+    let writable: Vec<_> = mounts
+        .iter()
+        .filter(|it| it["readOnly"] != true)
+        .filter_map(|it| it["mountPath"].as_str())
+        .collect();
+    let expected = [
+        "/run/dbus",
+        "/var/k8s_nmstate",
+        "/run/openvswitch",
+        "/etc/systemd/network",
+        "/run/keelson-host",
+    ];
+    assert_eq!(writable, expected);
+    let bus = variable(&objects, "nmstate-handler", "DBUS_SYSTEM_BUS_ADDRESS");
+    let bus = bus.map(|it| &it["value"]);
+    assert_eq!(bus, Some(&json!("unix:path=/run/dbus/system_bus_socket")));
+}
+
+#[test]
+fn a_handler_is_given_the_policies_it_starts_with_and_starts_without_any() {
+    let asked = plain();
+    let objects = rendered(&vanilla(&asked));
+    let volumes = &pod(&objects, "nmstate-handler")["spec"]["volumes"];
+    let mut volumes = volumes.as_array().expect("volumes").iter();
+    let found = volumes.find(|it| it["configMap"]["name"] == "nmstate-bootstrap-policies");
+    let found = found.expect("a volume");
+    assert_eq!(found["configMap"]["optional"], true);
+    let mounts = &container(&objects, "nmstate-handler")["volumeMounts"];
+    let mut mounts = mounts.as_array().expect("mounts").iter();
+    let mounted = mounts.find(|it| it["name"] == found["name"]);
+    let expected = json!({
+        "mountPath": "/etc/nmstate/bootstrap", "name": found["name"], "readOnly": true,
+    });
+    assert_eq!(mounted, Some(&expected));
+}
+
 #[test]
 fn the_handler_is_on_the_hosts_network_and_has_time_to_finish_a_change() {
     let asked = plain();
@@ -75,7 +134,10 @@ fn the_handler_is_on_the_hosts_network_and_has_time_to_finish_a_change() {
     assert_eq!(spec["priorityClassName"], "system-node-critical");
     assert_eq!(spec["containers"][0]["securityContext"]["privileged"], true);
     let grace = spec["terminationGracePeriodSeconds"].as_i64();
-    assert!(grace > Some(480), "a checkpoint lives for 480 s: {grace:?}");
+    assert!(
+        grace > Some(480),
+        "a checkpoint may live for 480 s: {grace:?}"
+    );
     let set = find(&objects, "DaemonSet", "nmstate-handler");
     assert_eq!(
         set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"],
@@ -88,7 +150,7 @@ fn the_handler_is_on_the_hosts_network_and_has_time_to_finish_a_change() {
         .filter_map(|it| it["hostPath"]["path"].as_str())
         .collect();
     let expected = [
-        "/run/dbus/system_bus_socket",
+        "/run/dbus",
         "/var/k8s_nmstate",
         "/run/openvswitch",
         "/etc/systemd/network",
