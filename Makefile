@@ -81,7 +81,10 @@ soak: ## Repeat the tests that start, kill and break things, with new random cas
 	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-operator --test cuts --test host -- --nocapture
 	$(CARGO) build --locked --release --package keelson-host
 	KEELSON_SOAK=1 KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
-		$(CARGO) test --locked --package keelson-host --test away --test server -- --nocapture --test-threads=1
+		$(CARGO) test --locked --package keelson-host --test away --test outages --test server --test server_side -- --nocapture --test-threads=1
+	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-host --test network -- --nocapture
+	KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
+		$(CARGO) test --locked --package keelson-host --test network cost -- --nocapture --test-threads=1
 	@for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
 		KEELSON_SOAK=1 $(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy --package keelson-sidecar || exit 1; \
