@@ -195,8 +195,10 @@ impl Changes {
         }
         let baseline = self.baseline(wanted.origin).await?;
         let since = self.free().await?;
-        let before = self.worker.before(wanted.desired.clone()).await?;
-        let manager = NetworkManager::meet_started().await?;
+        let profiles = async { NetworkManager::meet_started().await?.profiles().await };
+        let before = self.worker.before(wanted.desired.clone());
+        let (before, profiles) = tokio::join!(before, profiles);
+        let before = before?;
         let entry = Entry {
             phase: Phase::Prepared,
             end: None,
@@ -207,7 +209,7 @@ impl Changes {
             desired: wanted.desired,
             before: before.state,
             revert: before.revert,
-            profiles: manager.profiles().await?,
+            profiles: profiles?,
             baseline,
             checkpoint: None,
         };

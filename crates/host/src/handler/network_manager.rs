@@ -198,14 +198,24 @@ impl NetworkManager {
 
 impl Trouble {
     fn is_unknown_object(&self) -> bool {
-        let Self::Refused { cause, .. } = self else {
-            return false;
-        };
-        match cause.as_ref() {
-            zbus::Error::MethodError(name, ..) => {
-                name.contains("UnknownObject") || name.contains("UnknownMethod")
-            }
-            _ => false,
+        let name = self.name();
+        name.ends_with(".UnknownObject") || name.ends_with(".UnknownMethod")
+    }
+
+    /// A profile has no secrets, or none that are kept with it: a person's agent has them.
+    fn is_without_secrets(&self) -> bool {
+        let name = self.name();
+        name.ends_with(".AgentManager.NoSecrets") || name.ends_with(".SettingNotFound")
+    }
+
+    /// What the bus calls an error that came as an answer.
+    fn name(&self) -> &str {
+        match self {
+            Self::Refused { cause, .. } => match cause.as_ref() {
+                zbus::Error::MethodError(name, ..) => name.as_str(),
+                _ => "",
+            },
+            _ => "",
         }
     }
 }

@@ -113,16 +113,13 @@ impl NetworkManager {
         let active = self.active().await?;
         let mut found = BTreeMap::new();
         for path in paths {
-            let flags: u32 = match self.property(path.as_str(), CONNECTION, "Flags").await {
-                Ok(flags) => flags,
+            let (flags, settings) = match self.told(&path).await {
+                Ok(Some(told)) => told,
+                Ok(None) => continue,
                 // Deleted since it was listed.
                 Err(error) if error.is_unknown_object() => continue,
                 Err(error) => return Err(error),
             };
-            if flags & MADE_UP != 0 {
-                continue;
-            }
-            let settings = self.settings(&path).await?;
             let uuid = text(&settings, "connection", "uuid");
             let profile = Profile {
                 uuid: uuid.clone(),
@@ -135,7 +132,17 @@ impl NetworkManager {
         Ok(found)
     }
 
-    /// Settings of a profile, with every secret NetworkManager itself keeps.
+    /// Flags and settings of a profile; none of one that is made up.
+    async fn told(&self, path: &OwnedObjectPath) -> Result<Option<(u32, Settings)>, Trouble> {
+        let flags: u32 = self.property(path.as_str(), CONNECTION, "Flags").await?;
+        match flags & MADE_UP {
+            0 => Ok(Some((flags, self.settings(path).await?))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Settings of a profile, with every secret NetworkManager itself keeps. A profile whose secrets
+    /// cannot be told now is not written down without them: going back would lose them.
     async fn settings(&self, path: &OwnedObjectPath) -> Result<Settings, Trouble> {
         let asked = (path.as_str(), CONNECTION, "GetSettings", &());
         let mut settings: Settings = self.call("reading a profile", CALL, asked).await?;
@@ -144,11 +151,12 @@ impl NetworkManager {
                 continue;
             }
             let asked = (path.as_str(), CONNECTION, "GetSecrets", &(name,));
-            // One whose secrets are with a person's agent, or that has none, answers with an error.
-            let secrets = self
-                .call::<_, Settings>("reading secrets", CALL, asked)
-                .await;
-            for (name, values) in secrets.into_iter().flatten() {
+            let secrets: Settings = match self.call("reading secrets", CALL, asked).await {
+                Ok(secrets) => secrets,
+                Err(error) if error.is_without_secrets() => continue,
+                Err(error) => return Err(error),
+            };
+            for (name, values) in secrets {
                 settings.entry(name).or_default().extend(values);
             }
         }
