@@ -116,3 +116,23 @@ vocabulary! {
 }
 
 reasons!(EnactmentCondition => EnactmentReason);
+
+vocabulary! {
+    /// Condition types of a NodeNetworkState.
+    pub enum StateCondition {
+        /// The state is the host's as it is.
+        Available => "Available",
+    }
+}
+
+vocabulary! {
+    /// Reasons of a NodeNetworkState's conditions.
+    pub enum StateReason {
+        /// NetworkManager answers, and the network can be read.
+        NetworkRead => "NetworkRead",
+        /// It cannot; the state is the last that was read.
+        NetworkUnreadable => "NetworkUnreadable",
+    }
+}
+
+reasons!(StateCondition => StateReason);

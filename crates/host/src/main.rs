@@ -1,5 +1,5 @@
-//! `keelson-host`: the webhook and the metrics of `nmstate.io`. A drop-in for the handler image of
-//! kubernetes-nmstate in these roles.
+//! `keelson-host`: the handler, the webhook and the metrics of `nmstate.io`. A drop-in for the handler
+//! image of kubernetes-nmstate.
 
 use clap::Parser;
 use keelson_host::cli::Cli;

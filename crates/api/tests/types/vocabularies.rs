@@ -65,6 +65,8 @@ fn checked() -> Vec<&'static str> {
         fleet_status::FleetPhase,
         host_condition::EnactmentCondition,
         host_condition::EnactmentReason,
+        host_condition::StateCondition,
+        host_condition::StateReason,
         host_condition::NmstateCondition,
         host_condition::NmstateReason,
         host_condition::PolicyCondition,

@@ -1,5 +1,10 @@
 //! What is told of this host: its network as it is, whenever that changed or somebody asks.
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use keelson_api::condition::{HostCondition, Truth};
+use keelson_api::host_condition::{StateCondition, StateReason};
+
 use super::network_manager::NetworkManager;
 use super::run::Handler;
 use super::server::StateReport;
@@ -9,7 +14,8 @@ use super::state::report::reported;
 pub(super) const NMSTATE_VERSION: &str = "2.2.62";
 
 impl Handler {
-    /// Looks at the network and has it told. While it cannot be read, what was told last stays.
+    /// Looks at the network and has it told. While it cannot be read, what was told last stays, and is
+    /// said to be old.
     pub(super) async fn report(&mut self) {
         let manager = async { NetworkManager::meet().await?.version().await };
         let manager = manager.await.map_err(|trouble| trouble.to_string());
@@ -25,13 +31,32 @@ impl Handler {
         match state {
             Ok(state) => {
                 self.server.report(StateReport {
-                    state: reported(&state),
+                    state: reported(state),
                     host_network_manager_version: manager.ok(),
                     handler_nmstate_version: Some(NMSTATE_VERSION.to_owned()),
-                    conditions: Vec::new(),
+                    conditions: vec![readable(Ok(()))],
                 });
             }
-            Err(trouble) => tracing::warn!("the network cannot be read: {trouble}"),
+            Err(trouble) => {
+                tracing::warn!("the network cannot be read: {trouble}");
+                self.server.report_again(vec![readable(Err(words))]);
+            }
         }
     }
+}
+
+/// Whether the state that is told is the host's as it is.
+fn readable(read: Result<(), String>) -> HostCondition {
+    let (truth, reason) = match &read {
+        Ok(()) => (Truth::True, StateReason::NetworkRead),
+        Err(_) => (Truth::False, StateReason::NetworkUnreadable),
+    };
+    let now = Time(Timestamp::now());
+    HostCondition::new(
+        StateCondition::Available,
+        truth,
+        Some(reason),
+        read.err(),
+        now,
+    )
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::state as given;
 
 fn report(state: Value) -> Value {
-    Value::Object(reported(&given(state)))
+    Value::Object(reported(given(state)))
 }
 
 fn route(destination: &str, device: &str, table: u64) -> Value {

@@ -5,6 +5,7 @@
 //! or deleted it, after an outage. Of what is there only a digest is kept, because a host's state is
 //! large. What belongs into a report is for [`state::report`](crate::handler::state::report).
 
+use std::mem;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
@@ -85,10 +86,32 @@ impl From<NodeNetworkState> for StateSeen {
 
 impl Server {
     /// Reports the state of the host, as soon as the API server answers and if it has another one.
-    pub fn report(&self, report: StateReport) {
-        let digest = digest(&Value::Object(report.state.clone()));
+    pub fn report(&self, mut report: StateReport) {
+        // Not copied for it: a large host's state is large.
+        let state = Value::Object(mem::take(&mut report.state));
+        let digest = digest(&state);
+        if let Value::Object(state) = state {
+            report.state = state;
+        }
         let reported = &self.inner.reported;
         *lock(&reported.wanted) = Some(Arc::new(Wanted { report, digest }));
+        reported.new.notify_one();
+    }
+
+    /// Reports the same state again under other conditions. Where none was reported yet there is nothing
+    /// to say of it.
+    pub fn report_again(&self, conditions: Vec<HostCondition>) {
+        let reported = &self.inner.reported;
+        let mut wanted = lock(&reported.wanted);
+        let Some(last) = wanted.as_ref() else {
+            return;
+        };
+        let report = StateReport {
+            conditions,
+            ..last.report.clone()
+        };
+        let digest = last.digest.clone();
+        *wanted = Some(Arc::new(Wanted { report, digest }));
         reported.new.notify_one();
     }
 

@@ -16,24 +16,27 @@ const PARTS: [&str; 3] = ["routes", "dns-resolver", "ovn"];
 /// Members of a bridge mapping that are reported.
 const MAPPING: [&str; 3] = ["localnet", "bridge", "state"];
 
-/// What is reported of a state.
-pub fn reported(state: &State) -> State {
-    let dropped: BTreeSet<&str> = interfaces(state)
+/// What is reported of a state. It is taken apart, because a large host's is large.
+pub fn reported(mut state: State) -> State {
+    let dropped: BTreeSet<String> = interfaces(&state)
         .filter(|it| is_foreign_veth(it))
         .filter_map(|it| text(it, "name"))
+        .map(str::to_owned)
         .collect();
-    let kept = list(state.get("interfaces"))
-        .filter(|it| !it.as_object().is_some_and(is_foreign_veth))
-        .map(steady)
-        .collect();
+    let mut kept = match state.swap_remove("interfaces") {
+        Some(Value::Array(interfaces)) => interfaces,
+        _ => Vec::new(),
+    };
+    kept.retain(|it| !it.as_object().is_some_and(is_foreign_veth));
+    kept.iter_mut().for_each(steady);
     let mut report = State::new();
     report.insert("interfaces".to_owned(), Value::Array(kept));
     for part in PARTS {
-        let value = match (part, state.get(part)) {
+        let value = match (part, state.swap_remove(part)) {
             (_, None) => continue,
             ("routes", Some(routes)) => without_routes_of(routes, &dropped),
-            ("ovn", Some(ovn)) => mappings(ovn),
-            (_, Some(value)) => value.clone(),
+            ("ovn", Some(ovn)) => mappings(&ovn),
+            (_, Some(value)) => value,
         };
         report.insert(part.to_owned(), value);
     }
@@ -45,9 +48,8 @@ fn is_foreign_veth(interface: &Map<String, Value>) -> bool {
     text(interface, "type") == Some("veth") && text(interface, "state") == Some("ignore")
 }
 
-/// An interface without what counts by itself.
-fn steady(interface: &Value) -> Value {
-    let mut interface = interface.clone();
+/// Takes from an interface what counts by itself.
+fn steady(interface: &mut Value) {
     if interface["type"] == "linux-bridge"
         && let Some(options) = interface.pointer_mut("/bridge/options")
     {
@@ -62,7 +64,6 @@ fn steady(interface: &Value) -> Value {
             remove(address, &["preferred-life-time", "valid-life-time"]);
         }
     }
-    interface
 }
 
 fn remove(from: &mut Value, keys: &[&str]) {
@@ -71,8 +72,7 @@ fn remove(from: &mut Value, keys: &[&str]) {
     }
 }
 
-fn without_routes_of(routes: &Value, dropped: &BTreeSet<&str>) -> Value {
-    let mut routes = routes.clone();
+fn without_routes_of(mut routes: Value, dropped: &BTreeSet<String>) -> Value {
     for kind in ["config", "running"] {
         if let Some(list) = routes.get_mut(kind).and_then(Value::as_array_mut) {
             list.retain(|route| {
