@@ -82,7 +82,7 @@ soak: ## Repeat the tests that start, kill and break things, with new random cas
 	$(CARGO) build --locked --release --package keelson-host
 	KEELSON_SOAK=1 KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
 		$(CARGO) test --locked --package keelson-host --test away --test outages --test server --test server_side -- --nocapture --test-threads=1
-	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-host --test network -- --nocapture
+	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-host --test network --test fleet -- --nocapture
 	KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
 		$(CARGO) test --locked --package keelson-host --test network cost -- --nocapture --test-threads=1
 	@for round in $$(seq $(SOAK_ROUNDS)); do \

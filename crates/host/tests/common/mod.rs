@@ -5,7 +5,6 @@
 pub(crate) mod client;
 pub(crate) mod desired;
 pub(crate) mod homes;
-pub(crate) mod hosts;
 pub(crate) mod outage;
 pub(crate) mod program;
 pub(crate) mod rights;

@@ -17,6 +17,15 @@ pub(crate) struct Snapshot {
 /// Settings of a profile that are random, or change by themselves.
 const RANDOM: [&str; 2] = ["connection.uuid", "connection.timestamp"];
 
+/// What a profile with keys has in it.
+const KEYED: &str = "802-1x.eap:";
+
+/// Keys are asked for on the bus: nmcli copies a profile first, and what it shows of a profile that
+/// changes meanwhile may have none.
+const ASK_KEYS: &str =
+    "dbus-send --system --print-reply=literal --dest=org.freedesktop.NetworkManager";
+const KEYS: &str = "org.freedesktop.NetworkManager.Settings.Connection.GetSecrets string:802-1x";
+
 impl Snapshot {
     /// The network of a host now.
     pub(crate) fn of(host: &Host) -> Result<Self, String> {
@@ -24,15 +33,21 @@ impl Snapshot {
         let own = host.address().to_string();
         let text = |shown: String| shown.replace(&own, "@");
         let mut profiles = BTreeMap::new();
-        let known = run("nmcli --terse --fields NAME,UUID connection show")?;
-        for line in known.lines().filter(|line| !line.starts_with("lo:")) {
-            let Some((name, uuid)) = line.rsplit_once(':') else {
+        let known = run("nmcli --terse --fields DBUS-PATH,UUID,NAME connection show")?;
+        for line in known.lines() {
+            let words: Vec<&str> = line.splitn(3, ':').collect();
+            let [path, uuid, name] = words[..] else {
                 continue;
             };
-            let shown = run(&format!(
-                "nmcli --show-secrets --terse connection show {uuid}"
-            ))?;
-            profiles.insert(name.to_owned(), settings(&text(shown)));
+            if name == "lo" {
+                continue;
+            }
+            let shown = run(&format!("nmcli --terse connection show {uuid}"))?;
+            let mut settings = settings(&text(shown));
+            if settings.iter().any(|line| line.starts_with(KEYED)) {
+                settings.extend(keys(&run(&format!("{ASK_KEYS} {path} {KEYS}"))?));
+            }
+            profiles.insert(name.to_owned(), settings);
         }
         Ok(Self {
             links: lines(&text(run("ip -o link show")?), link),
@@ -89,6 +104,13 @@ fn settings(shown: &str) -> Vec<String> {
             _ => line.to_owned(),
         };
         (set && !random).then_some(words)
+    })
+}
+
+/// The keys in an answer of the bus, whatever their order.
+fn keys(answer: &str) -> Vec<String> {
+    lines(answer, |line| {
+        line.contains("variant").then(|| format!("key {line}"))
     })
 }
 

@@ -1,23 +1,22 @@
 //! Every policy of `examples/policies` as people bring them: the API server accepts it, nmstate
 //! understands it, and a host it is applied to has what it says, can be reached, and finds back.
 //!
-//! A policy is applied by nmstate itself here, without the handler.
+//! A policy is applied by nmstate itself here; `fleet` has handlers do it.
 
+mod cables;
+mod course;
 mod files;
 mod place;
 mod steps;
 
 use crate::files::Example;
 use crate::place::Place;
-use futures::StreamExt;
-use futures::stream::iter;
 use keelson_testbed::{Cluster, Network};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use nmstate::NetworkState;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::net::TcpListener;
 
 /// How many hosts are busy at once: what is done on one is mostly waiting.
 const AT_ONCE: usize = 6;
@@ -44,37 +43,11 @@ async fn every_policy_is_accepted_by_the_api_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_that_is_applied_is_there_leaves_the_host_reachable_and_can_be_taken_back() {
-    let network = Network::bare().expect("a switch");
-    let door = network.listen().expect("a listener");
-    let switch = door.local_addr().expect("its address");
-    tokio::spawn(answer(door));
-    let here = files::all().into_iter().filter(Example::is_for_this_kernel);
-    let tried = iter(here).map(|example| {
-        let network = network.clone();
-        async move {
-            let place = Place::raise(&network, &example).await?;
-            for earlier in example.earlier() {
-                place.step("apply", &earlier).await?;
-            }
-            for step in ["apply", "look", "back"] {
-                place.step(step, &example).await?;
-                let reached = place.reaches(switch).await;
-                reached.map_err(|error| format!("{} after {step}: {error}", example.file))?;
-            }
-            Ok::<_, String>(())
-        }
-    });
-    let tried: Vec<Result<(), String>> = tried.buffer_unordered(AT_ONCE).collect().await;
-    let wrong: Vec<String> = tried.iter().filter_map(|it| it.clone().err()).collect();
+    let all = files::all().into_iter();
+    let here: Vec<Example> = all.filter(Example::is_for_this_kernel).collect();
+    assert!(here.len() >= ENOUGH, "only {} policies", here.len());
+    let wrong = course::through(here, AT_ONCE).await;
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(tried.len() >= ENOUGH, "only {} policies", tried.len());
-}
-
-/// Takes what comes to a listener for as long as the test runs.
-async fn answer(door: TcpListener) {
-    door.set_nonblocking(true).expect("a door to wait at");
-    let door = tokio::net::TcpListener::from_std(door).expect("a door");
-    while door.accept().await.is_ok() {}
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,9 @@
-//! A host for one policy, with the NICs it needs. They lead to a network beside the switch's, where
-//! somebody answers DHCP if the policy asks for it.
+//! A host for one policy, with the NICs it needs, and the steps that are taken on it.
 
+use crate::cables::{Servers, furnish};
 use crate::files::Example;
 use crate::steps::FILE;
-use keelson_testbed::{Host, Network, Process, until};
+use keelson_testbed::{Host, Network, until};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +12,10 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(1);
 const REACHED: Duration = Duration::from_secs(10);
 
-/// What answers DHCP, with what it leases.
-const DHCP: &str = "netns exec outside dnsmasq --keep-in-foreground --conf-file=/dev/null --pid-file= \
-     --user=root --dhcp-leasefile=/run/leases --bind-dynamic --port=0 --dhcp-authoritative \
-     --dhcp-range=192.0.2.200,192.0.2.250,1h --dhcp-range=2001:db8:d::100,2001:db8:d::200,64,1h \
-     --enable-ra --dhcp-option=option:dns-server,192.0.2.1";
-
 /// A host, and what serves the networks of its NICs.
 pub(crate) struct Place {
     host: Arc<Host>,
-    _servers: Vec<Process>,
+    _servers: Servers,
 }
 
 impl Place {
@@ -29,34 +23,10 @@ impl Place {
     pub(crate) async fn raise(network: &Network, example: &Example) -> Result<Self, String> {
         let host = Host::start(network).await;
         let host = host.map_err(|error| format!("{}: {error}", example.file))?;
-        let mut place = Self {
+        Ok(Self {
+            _servers: furnish(&host, example),
             host: Arc::new(host),
-            _servers: Vec::new(),
-        };
-        place.run("ip netns add outside");
-        place.run("ip -n outside link set lo up");
-        for nic in example.nics() {
-            place.run(&format!(
-                "ip link add {nic} type veth peer name {nic} netns outside"
-            ));
-            place.run(&format!("ip -n outside link set {nic} up"));
-        }
-        for nic in example.nics_with_dhcp() {
-            place.serve(nic);
-        }
-        Ok(place)
-    }
-
-    /// Has DHCP answered in the network of a NIC.
-    fn serve(&mut self, nic: &str) {
-        for address in ["192.0.2.1/24", "2001:db8:d::1/64"] {
-            self.run(&format!("ip -n outside addr add {address} dev {nic} nodad"));
-        }
-        let words = format!("{DHCP} --interface={nic}");
-        let words = words.split_whitespace().map(str::to_owned).collect();
-        let server = self.host.program("dnsmasq", "ip".into(), words, Vec::new());
-        server.start().expect("a server for DHCP");
-        self._servers.push(server);
+        })
     }
 
     /// Runs a command on the host.

@@ -1,8 +1,9 @@
 //! What a host knows by itself: policies it enacted, and those it starts with.
 
-use crate::common::hosts::SOON;
+use crate::common::homes::SOON;
+use crate::member::Told;
 use crate::states::bridge;
-use crate::world::{Told, World, unique};
+use crate::world::{World, unique};
 use keelson_api::host_condition::EnactmentCondition::Available;
 use keelson_host::handler::journal::End;
 use keelson_host::handler::points::{Act, Point};

@@ -4,7 +4,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[path = "../examples/cables.rs"]
+mod cables;
+#[path = "../examples/files.rs"]
+mod files;
+
+mod brought;
 mod known;
+mod member;
 mod policies;
 mod refusals;
 mod reporting;

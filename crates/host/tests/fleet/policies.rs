@@ -1,8 +1,9 @@
 //! What policies ask of one host, from the first look at them to their deletion.
 
-use crate::common::hosts::SOON;
+use crate::common::homes::SOON;
+use crate::member::{Member, Told, condition, holds, message};
 use crate::states::{bridge, nowhere, way_out_under};
-use crate::world::{Member, Told, World, condition, holds, message};
+use crate::world::World;
 use keelson_api::condition::HostCondition;
 use keelson_api::enactment::NodeNetworkConfigurationEnactmentStatus as Status;
 use keelson_api::host_condition::EnactmentCondition::{

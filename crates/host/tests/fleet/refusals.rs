@@ -1,8 +1,9 @@
 //! What cannot be brought about as it is asked for: refused before anything is touched, in words that
 //! say what is wrong.
 
+use crate::member::{Told, condition, message};
 use crate::states::bridge;
-use crate::world::{Told, World, condition, message};
+use crate::world::World;
 use futures::future::join_all;
 use keelson_api::host_condition::EnactmentCondition::Failing;
 use keelson_testbed::DEVICE;

@@ -1,10 +1,13 @@
 //! What is told of a host's network: as it is, soon, and not again while it is the same.
 
-use crate::common::hosts::SOON;
+use crate::common::homes::SOON;
+use crate::member::{Member, Told};
 use crate::states::bridge;
-use crate::world::{Member, Told, World};
+use crate::world::World;
 use keelson_api::NodeNetworkState;
+use keelson_api::condition::{HostCondition, Truth};
 use keelson_api::host_condition::EnactmentCondition::Available;
+use keelson_api::host_condition::StateCondition;
 use keelson_testbed::{DEVICE, until};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -153,4 +156,40 @@ async fn a_network_is_told_at_once_after_a_change_of_ours_a_wish_and_a_deletion(
         .expect("a report");
     let anew = world.told(&host, has("br9")).await;
     assert_ne!(anew.metadata.uid, first.metadata.uid);
+}
+
+fn is_available(state: &NodeNetworkState) -> Truth {
+    let status = state.status.clone().unwrap_or_default();
+    HostCondition::truth(&status.conditions, StateCondition::Available)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_network_cannot_be_read_what_was_told_last_stays_and_is_said_to_be_old() {
+    let world = World::new("unreadable").await;
+    let host = world.host().await;
+    let _handler = host.start(Told {
+        refresh: 1,
+        ..Told::default()
+    });
+    let first = world.told(&host, has(DEVICE)).await;
+    assert_eq!(is_available(&first), Truth::True);
+    host.host.network_manager().kill().await;
+    let old = |state: &NodeNetworkState| is_available(state) == Truth::False;
+    let told = world.told(&host, old).await;
+    assert_eq!(current(&told), current(&first));
+    let status = told.status.clone().expect("a status");
+    let last = |state: &NodeNetworkState| {
+        let status = state.status.clone().unwrap_or_default();
+        status.last_successful_update_time
+    };
+    assert_eq!(last(&told), last(&first));
+    let why = status.conditions[0].message.clone().unwrap_or_default();
+    assert!(why.contains("NetworkManager"), "{why}");
+    // Time is what is tried here: three looks that fail, and no write.
+    tokio::time::sleep(Duration::from_millis(3500)).await;
+    let later = world.told(&host, |_| true).await;
+    assert_eq!(version(&later), version(&told));
+    host.host.network_manager().start().expect("NetworkManager");
+    let new = |state: &NodeNetworkState| is_available(state) == Truth::True;
+    world.told(&host, new).await;
 }

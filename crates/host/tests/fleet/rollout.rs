@@ -1,9 +1,10 @@
 //! Ten hosts and one policy: how many are under change at once, and what becomes of the rest when some
 //! of them fail or are lost.
 
-use crate::common::hosts::SOON;
+use crate::common::homes::SOON;
+use crate::member::{Member, Told, holds, message};
 use crate::states::{bridge, nowhere, way_out_under};
-use crate::world::{Member, Told, World, holds, message};
+use crate::world::World;
 use futures::future::join_all;
 use jiff::Timestamp;
 use keelson_api::host_condition::EnactmentCondition::{Aborted, Available, Failing, Pending};

@@ -1,8 +1,9 @@
 //! Changes that cost the host something it had, as the original's tests try them, and are undone: with
 //! what a checkpoint leaves behind.
 
-use crate::common::hosts::SOON;
-use crate::world::{Member, Told, World, message};
+use crate::common::homes::SOON;
+use crate::member::{Member, Told, message};
+use crate::world::World;
 use keelson_api::host_condition::EnactmentCondition::{Available, Failing};
 use keelson_host::handler::journal::End;
 use keelson_testbed::{DEVICE, until};

@@ -1,13 +1,13 @@
 //! A host with a real NetworkManager, and a handler on it that never hears of an API server: what it is
 //! to bring about are the policies it starts with.
 
-use crate::common::hosts::{Home, Start};
+use crate::common::homes::{Home, Start};
 use keelson_host::handler::points::Point;
 use keelson_testbed::{Host, Network, Process};
 use serde_json::{Value, json};
 use std::ops::Deref;
 
-pub(crate) use crate::common::hosts::SOON;
+pub(crate) use crate::common::homes::SOON;
 
 /// How long a checkpoint lasts here, in seconds.
 pub(crate) const CHECKPOINT: u32 = 20;
