@@ -3,6 +3,8 @@
 
 #[path = "host/delivered.rs"]
 mod delivered;
+#[path = "host/grounds.rs"]
+mod grounds;
 #[path = "host/hosts.rs"]
 mod hosts;
 #[path = "host/matrix.rs"]

@@ -4,6 +4,8 @@
 
 #[path = "host/delivered.rs"]
 mod delivered;
+#[path = "host/grounds.rs"]
+mod grounds;
 #[path = "host/matrix.rs"]
 mod matrix;
 #[path = "host/offers.rs"]

@@ -3,9 +3,10 @@
 //! The operator has an authority of its own where the platform makes no certificates. One law holds
 //! at every moment, whoever is slow, restarted or looked away from: clients trust whatever any
 //! replica presents. So a new authority is first trusted beside the old one, then signs, and only
-//! when every replica was seen to present what it signed does the old one go. [`next`] is that order
-//! as a function of what is seen and of the time; it is asked again after each step. Making keys is
-//! for `tls`, the Secrets for [`store`], doing the steps for the controller.
+//! when every replica was seen to present what it signed does the old one go. A first authority signs
+//! at once: who has not heard of it yet calls nobody. [`next`] is that order as a function of what is
+//! seen and of the time; it is asked again after each step. Making keys is for `tls`, the Secrets for
+//! [`store`], doing the steps for the controller.
 
 pub mod intervals;
 pub mod store;
@@ -54,6 +55,8 @@ pub struct Trusted {
     pub roots: BTreeSet<String>,
     /// Since when they trust all of them, as far as we saw.
     pub since: Timestamp,
+    /// Whether they were seen to trust nobody before, because nobody had told them of any webhook.
+    pub first: bool,
 }
 
 /// A server's certificate, as it is in its Secret.
@@ -153,7 +156,7 @@ pub fn next(seen: &Seen, intervals: &Intervals, now: Timestamp) -> Step {
     };
     if let Some(server) = Server::ALL.into_iter().find(|server| unfit(server)) {
         let heard = after(trusted.since, SETTLE);
-        return match heard <= now {
+        return match heard <= now || is_first(seen, trusted, newest) {
             true => Step::Issue(server),
             false => Step::Wait {
                 why: "the API server has to hear of the new CA first".to_owned(),
@@ -168,6 +171,12 @@ pub fn next(seen: &Seen, intervals: &Intervals, now: Timestamp) -> Step {
     Step::Rest {
         until: dues.fold(due, Timestamp::min),
     }
+}
+
+/// Whether nobody is met by a client that has not heard of the newest authority: clients were told of
+/// no webhook before, and no other authority signed a certificate that is there.
+fn is_first(seen: &Seen, trusted: &Trusted, newest: &Root) -> bool {
+    trusted.first && seen.leaves.iter().all(|leaf| leaf.by == newest.name)
 }
 
 /// Replicas that were not seen to present what the newest authority signed, once every certificate

@@ -32,19 +32,45 @@ const HANDSHAKE: Duration = Duration::from_secs(3);
 /// No rotation takes more steps at once than this.
 const STEPS: usize = 8;
 
-/// What clients were last seen to trust, and since when.
+/// What clients were last seen to trust.
 #[derive(Default)]
-pub struct Memory(Mutex<Option<(BTreeSet<String>, Timestamp)>>);
+pub struct Memory(Mutex<Told>);
+
+/// What clients were told.
+#[derive(Default)]
+enum Told {
+    /// It was not looked at yet.
+    #[default]
+    Unknown,
+    /// Nothing, as far back as this process knows: there was no configuration.
+    Nothing,
+    /// Whom to trust.
+    These(Trusted),
+}
 
 impl Memory {
-    /// Since when clients trust exactly these.
-    fn since(&self, roots: &BTreeSet<String>, now: Timestamp) -> Timestamp {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match memory.as_ref().filter(|(known, _)| known == roots) {
-            Some((_, since)) => *since,
-            None => {
-                *memory = Some((roots.clone(), now));
-                now
+    /// Notes that there is no configuration. Where there was one, who has not heard of its end yet
+    /// still trusts what it said.
+    fn nothing(&self) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*told, Told::Unknown) {
+            *told = Told::Nothing;
+        }
+    }
+
+    /// What is known of clients that trust exactly these.
+    fn trust(&self, roots: BTreeSet<String>, now: Timestamp) -> Trusted {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*told {
+            Told::These(known) if known.roots == roots => known.clone(),
+            before => {
+                let trusted = Trusted {
+                    roots,
+                    since: now,
+                    first: matches!(before, Told::Nothing),
+                };
+                *told = Told::These(trusted.clone());
+                trusted
             }
         }
     }
@@ -91,7 +117,9 @@ impl Certify<'_> {
         for _ in 0..STEPS {
             let seen = Seen {
                 roots: authorities.roots(),
-                trusted: trusted.as_deref().map(|bundle| self.since(bundle, now)),
+                trusted: trusted
+                    .as_deref()
+                    .map(|bundle| self.memory.trust(Authorities::names(bundle), now)),
                 leaves: self.leaves().await?,
                 replicas: match authorities.roots().len() {
                     0 | 1 => Vec::new(),
@@ -134,7 +162,10 @@ impl Certify<'_> {
             namespace: String::new(),
             name: keelson_api::host::WEBHOOK_CONFIGURATION.to_owned(),
         };
-        let seen = configurations.and_then(|(_, mirror)| mirror.get(&key))?;
+        let Some(seen) = configurations.and_then(|(_, mirror)| mirror.get(&key)) else {
+            self.memory.nothing();
+            return None;
+        };
         let configuration: MutatingWebhookConfiguration = seen.as_type()?;
         let webhooks = configuration.webhooks.unwrap_or_default();
         let bundles: Vec<Vec<u8>> = webhooks
@@ -149,12 +180,6 @@ impl Certify<'_> {
         // One that trusts something else than the others is mended by what is applied next.
         let first = bundles.first().cloned()?;
         bundles.iter().all(|it| *it == first).then_some(first)
-    }
-
-    fn since(&self, bundle: &[u8], now: Timestamp) -> Trusted {
-        let roots = Authorities::names(bundle);
-        let since = self.memory.since(&roots, now);
-        Trusted { roots, since }
     }
 
     async fn leaves(&self) -> Result<Vec<super::certificates::Leaf>, String> {
@@ -309,5 +334,33 @@ fn standing(authorities: &Authorities, until: Timestamp, waits: Option<String>) 
         bundle: String::from_utf8_lossy(&authorities.bundle()).into_owned(),
         until,
         waits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a moment")
+    }
+
+    fn roots(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|it| (*it).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_bundle_is_the_first_only_where_none_was_seen_before_it() {
+        let found = Memory::default();
+        assert!(!found.trust(roots(&["a"]), at(1)).first, "made by another");
+
+        let memory = Memory::default();
+        memory.nothing();
+        let first = memory.trust(roots(&["a"]), at(1));
+        assert!(first.first);
+        assert_eq!(memory.trust(roots(&["a"]), at(9)), first);
+        memory.nothing();
+        let other = memory.trust(roots(&["b"]), at(10));
+        assert_eq!((other.since, other.first), (at(10), false));
     }
 }

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
-use keelson_operator::host::certificates::Intervals;
 use keelson_operator::host::certificates::store::{Authorities, Data, leaf_data, name};
+use keelson_operator::host::certificates::{Intervals, SETTLE};
 use keelson_testbed::until;
 use keelson_tls::{Pair, Pins};
 use kube::api::{Api, PostParams};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Operator, Stage};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -100,14 +100,36 @@ impl Stage {
     }
 }
 
+/// Waits until the operator has heard whom the API server was told to trust: so many.
+async fn hears_of(operator: &Operator, authorities: usize) {
+    let world = &operator.controller.world;
+    until("the bundle to be heard of", PATIENCE, async || {
+        let mut kinds = world.objects.iter();
+        let is_it = |it: &str| it == "MutatingWebhookConfiguration";
+        let (_, mirror) = kinds.find(|(it, _)| is_it(it.kind)).expect("a kind");
+        let seen = mirror.all().into_iter().next().ok_or("none yet")?.1;
+        let seen: MutatingWebhookConfiguration = seen.as_type().ok_or("nonsense")?;
+        let webhooks = seen.webhooks.unwrap_or_default().into_iter();
+        let mut bundles = webhooks.filter_map(|it| it.client_config.ca_bundle);
+        let names = Authorities::names(&bundles.next().ok_or("no bundle")?.0);
+        match names.len() == authorities {
+            true => Ok(()),
+            false => Err(format!("{names:?}")),
+        }
+    })
+    .await
+    .expect("a bundle");
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_installation_gets_certificates_that_the_api_server_trusts() {
+async fn the_certificates_of_a_new_installation_are_written_at_once_and_later_ones_wait() {
     let stage = Stage::enter("fresh").await;
     let operator = stage.operator().await;
     stage.nmstate("nmstate", json!({})).await;
     stage.says_after_look(&operator, "nmstate").await;
-    operator.settle().await;
-    stage.trusts().await.expect("trusted");
+    hears_of(&operator, 1).await;
+    operator.controller.look().await;
+    let first = stage.trusts().await.expect("trusted");
     let metrics = stage
         .secret("nmstate-metrics")
         .await
@@ -116,6 +138,26 @@ async fn a_new_installation_gets_certificates_that_the_api_server_trusts() {
     let name = [format!("nmstate-monitor.{}.svc", stage.namespace)];
     pair.serves(&name, Timestamp::now())
         .expect("the metrics' names");
+
+    let secrets = stage.namespaced::<Secret>();
+    let lost = secrets.delete("nmstate-ca", &Default::default()).await;
+    lost.expect("an authority that is lost");
+    until("another authority", PATIENCE, async || {
+        operator.controller.look().await;
+        let names = Authorities::names(&stage.trusted().await.unwrap_or_default());
+        (names.len() == 2)
+            .then_some(())
+            .ok_or_else(|| format!("{names:?}"))
+    })
+    .await
+    .expect("both are trusted");
+    hears_of(&operator, 2).await;
+    let again = operator.controller.look().await.expect("a time");
+    assert!(again <= SETTLE, "{again:?}");
+    assert_eq!(stage.trusts().await, Ok(first), "served as before");
+    let said = stage.says("nmstate", "Available", "False", "Deploying");
+    let said = said.await;
+    assert!(said.contains("has to hear of the new CA first"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! What each source of the profile comes to on one platform, on the wire of webhook and metrics.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
+use futures::future::join_all;
 use keelson_tls::Profile;
 use keelson_tls::profile::Kind;
 use serde_json::json;
@@ -12,14 +13,14 @@ use crate::stage::Stage;
 
 /// What pods serve, once they have loaded it: its name, and the versions they accept.
 async fn served(pods: &[Played], name: &str, profile: &Profile) -> String {
-    let mut seen = Vec::new();
-    for pod in pods {
+    let looks = pods.iter().map(async |pod| {
         pod.loads(&profile.hash()).await;
         let accepted = make(VERSIONS, pod.served_at()).await;
         let versions = VERSIONS.iter().zip(accepted).filter(|(_, it)| *it);
         let versions: Vec<&str> = versions.map(|(offer, _)| offer.what).collect();
-        seen.push(format!("{name}: TLS {}", versions.join(" and ")));
-    }
+        format!("{name}: TLS {}", versions.join(" and "))
+    });
+    let mut seen = join_all(looks).await;
     seen.dedup();
     assert_eq!(seen.len(), 1, "webhook and metrics differ: {seen:?}");
     seen.remove(0)

@@ -1,13 +1,14 @@
 //! A control plane with our types and others, and an operator of NMStates on it.
 //!
-//! NMStates belong to the whole cluster and one counts, so tests take turns. Which types there are
-//! beside ours is for the binary to say.
+//! A test has its cluster to itself while it is its turn. Which types there are beside ours is for the
+//! binary to say.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use keelson_api::names::FieldManager;
@@ -17,7 +18,7 @@ use keelson_operator::host::controller::Controller;
 use keelson_operator::host::policies::controller::Controller as Policies;
 use keelson_operator::host::settings::Settings;
 use keelson_operator::host::world::{World, resource};
-use keelson_render::host::{Identity, KINDS};
+use keelson_render::host::{Identity, KINDS, Kind};
 use keelson_render::platform::Source;
 use keelson_testbed::faults::FaultProxy;
 use keelson_testbed::{Cluster, until};
@@ -27,8 +28,9 @@ use kube::api::{
 };
 use kube::core::GroupVersionKind;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use tokio::task::{JoinHandle, JoinSet};
+
+use crate::grounds::Turn;
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,7 +43,7 @@ pub(crate) struct Stage {
     pub(crate) cluster: &'static Cluster,
     pub(crate) client: Client,
     pub(crate) namespace: String,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 /// An operator; it ends when it is dropped.
@@ -64,11 +66,8 @@ impl Drop for Operator {
 impl Stage {
     /// Waits for its turn, and for the end of what the one before left.
     pub(crate) async fn enter(test: &str) -> Self {
-        static TURN: Mutex<()> = Mutex::const_new(());
-        static TYPES: OnceCell<()> = OnceCell::const_new();
-        let turn = TURN.lock().await;
-        let cluster = Cluster::shared().await;
-        TYPES.get_or_init(|| install(cluster)).await;
+        let turn = Turn::take().await;
+        let cluster = turn.cluster;
         let namespace = cluster.namespace(test).await.name().to_owned();
         let stage = Self {
             cluster,
@@ -88,46 +87,39 @@ impl Stage {
         let _ = self.enactments().delete_collection(&all.0, &all.1).await;
         let played = ListParams::default().labels(PLAYED);
         let _ = self.nodes().delete_collection(&all.0, &played).await;
-        let what = "the installation before to be gone";
-        until(what, PATIENCE, async || {
-            let left = self.installed_in_cluster().await;
-            left.is_empty()
-                .then_some(())
-                .ok_or_else(|| format!("{left:?}"))
-        })
-        .await
-        .expect("an empty cluster");
-    }
-
-    /// What of an installation is there, outside of namespaces but for namespaces themselves.
-    async fn installed_in_cluster(&self) -> BTreeSet<Identity> {
-        let mut all = self.installed().await;
-        all.retain(|it| !it.kind.namespaced && it.kind.kind != "Namespace");
-        all
+        // One kind after the other: they go together, and lists are not free.
+        let outside = |it: &&Kind| !it.namespaced && it.kind != "Namespace";
+        for kind in KINDS.iter().filter(outside) {
+            let what = format!("every {} of the installation before to be gone", kind.kind);
+            until(&what, PATIENCE, async || {
+                let left = self.installed_of(kind).await;
+                left.is_empty()
+                    .then_some(())
+                    .ok_or_else(|| format!("{left:?}"))
+            })
+            .await
+            .expect("an empty cluster");
+        }
     }
 
     /// Everything of an installation that is there.
     pub(crate) async fn installed(&self) -> BTreeSet<Identity> {
-        let mut there = BTreeSet::new();
-        for kind in KINDS {
-            let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource(kind));
-            let ours = ListParams::default().labels("app=kubernetes-nmstate");
-            let Ok(list) = api.list(&ours).await else {
-                continue;
-            };
-            for object in list.items {
-                let namespace = object.metadata.namespace.clone();
-                let other = namespace.as_ref().is_some_and(|it| *it != self.namespace);
-                if !other {
-                    there.insert(Identity {
-                        kind: *kind,
-                        namespace,
-                        name: object.metadata.name.clone().unwrap_or_default(),
-                    });
-                }
-            }
-        }
-        there
+        let all = KINDS.iter().map(|kind| self.installed_of(kind));
+        join_all(all).await.into_iter().flatten().collect()
+    }
+
+    /// What of an installation is there of one kind; nothing where the kind is not served.
+    async fn installed_of(&self, kind: &Kind) -> Vec<Identity> {
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource(kind));
+        let ours = ListParams::default().labels("app=kubernetes-nmstate");
+        let list = api.list(&ours).await.map(|it| it.items).unwrap_or_default();
+        let identities = list.into_iter().map(|it| Identity {
+            kind: *kind,
+            namespace: it.metadata.namespace,
+            name: it.metadata.name.unwrap_or_default(),
+        });
+        let here = |it: &Identity| it.namespace.as_ref().is_none_or(|it| *it == self.namespace);
+        identities.filter(here).collect()
     }
 
     pub(crate) fn nmstates(&self) -> Api<NMState> {
@@ -314,7 +306,7 @@ impl Operator {
 }
 
 /// Our types, and those of the binary.
-async fn install(cluster: &Cluster) {
+pub(crate) async fn install(cluster: &Cluster) {
     cluster.install_crds().await.expect("our types");
     for text in crate::types() {
         serve(cluster.client(), &text).await;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use keelson_api::nmstate::SelfSignConfiguration;
 use keelson_operator::host::certificates::{
     Intervals, Leaf, Replica, Root, SETTLE, Seen, Server, Step, Trusted, next,
 };
@@ -77,6 +76,7 @@ impl World {
             trusted: told.map(|(since, roots)| Trusted {
                 roots: roots.clone(),
                 since: *since,
+                first: self.told.len() == 1,
             }),
             leaves: self.leaves.clone(),
             replicas: self.replicas.iter().enumerate().map(seen).collect(),
@@ -319,16 +319,17 @@ fn the_steps_of_a_first_certificate_and_of_a_rotation_are_these() {
     };
     assert_eq!(world.step(), Step::Found);
     assert_eq!(world.step(), Step::Trust(names(&[1])));
-    assert!(matches!(world.step(), Step::Wait { .. }));
-    world.now = after(world.now, SETTLE);
+    // Nobody called anybody before: the first is written at once.
     assert_eq!(world.step(), Step::Issue(Server::Webhook));
     assert_eq!(world.step(), Step::Issue(Server::Metrics));
     (0..3).for_each(|replica| world.load(replica));
-    let due = after(start(), HOUR * 4380 - HOUR * 24 + SETTLE);
+    let due = after(start(), HOUR * 4380 - HOUR * 24);
     assert_eq!(world.step(), Step::Rest { until: due });
     world.now = after(start(), HOUR * (8760 - 24));
     assert_eq!(world.step(), Step::Found);
     assert_eq!(world.step(), Step::Trust(names(&[2, 1])));
+    let heard = after(world.now, SETTLE);
+    assert!(matches!(world.step(), Step::Wait { until, .. } if until == heard));
     world.now = after(world.now, SETTLE);
     assert_eq!(world.step(), Step::Issue(Server::Webhook));
     assert_eq!(world.step(), Step::Issue(Server::Metrics));
@@ -342,6 +343,22 @@ fn the_steps_of_a_first_certificate_and_of_a_rotation_are_these() {
     assert_eq!(why, "replica 1 presents a certificate of the old CA root 1");
     world.load(1);
     assert_eq!(world.step(), Step::Forget(names(&[1])));
+}
+
+/// An installation whose configuration was lost, with an operator that never saw it.
+#[test]
+fn a_first_bundle_waits_too_where_another_authority_signed_what_is_there() {
+    let mut world = World::new();
+    world.settle(1);
+    world.told.clear();
+    world.now = after(world.now, HOUR * (8760 - 24));
+    assert_eq!(world.step(), Step::Found);
+    let both = ["root 2".to_owned(), "root 1".to_owned()];
+    assert_eq!(world.step(), Step::Trust(both.into()));
+    assert!(world.seen().trusted.is_some_and(|it| it.first));
+    assert!(matches!(world.step(), Step::Wait { .. }));
+    world.now = after(world.now, SETTLE);
+    assert_eq!(world.step(), Step::Issue(Server::Webhook));
 }
 
 #[test]
@@ -358,41 +375,4 @@ fn a_replica_that_nobody_could_look_at_keeps_the_old_authority() {
     assert_eq!(world.roots.len(), 2);
     world.replicas[0].reachable = true;
     assert!(matches!(world.step(), Step::Forget(_)));
-}
-
-#[test]
-fn intervals_are_read_as_the_original_writes_them_and_nonsense_is_named() {
-    let with = |edit: &dyn Fn(&mut SelfSignConfiguration)| {
-        let mut written = SelfSignConfiguration::default();
-        edit(&mut written);
-        Intervals::read(Some(&written))
-    };
-    assert_eq!(Intervals::read(None), Ok(Intervals::default()));
-    assert_eq!(with(&|_| {}), Ok(Intervals::default()));
-    let read = with(&|it| {
-        it.ca_rotate_interval = Some("168h0m0s".to_owned());
-        it.cert_rotate_interval = Some("90m".to_owned());
-        it.cert_overlap_interval = Some("1h".to_owned());
-    });
-    let expected = Intervals {
-        ca_rotate: HOUR * 168,
-        cert_rotate: HOUR * 3 / 2,
-        cert_overlap: HOUR,
-        ..Intervals::default()
-    };
-    assert_eq!(read, Ok(expected));
-    let said = |edit: &dyn Fn(&mut SelfSignConfiguration)| with(edit).expect_err("nonsense");
-    assert!(
-        said(&|it| it.ca_rotate_interval = Some("soon".to_owned()))
-            .contains("caRotateInterval \"soon\"")
-    );
-    assert!(said(&|it| it.ca_rotate_interval = Some("-1h".to_owned())).contains("no duration"));
-    assert!(
-        said(&|it| it.cert_overlap_interval = Some("4380h".to_owned()))
-            .contains("certRotateInterval has to be")
-    );
-    assert!(
-        said(&|it| it.cert_rotate_interval = Some("9000h".to_owned()))
-            .contains("longer than caRotateInterval")
-    );
 }

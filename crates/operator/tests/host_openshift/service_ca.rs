@@ -2,6 +2,7 @@
 //! RSA key, and tells the API server whom to trust.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
@@ -15,7 +16,11 @@ use crate::stage::Stage;
 /// A certificate that signs itself, and its RSA key, as PEM.
 fn pair() -> (Vec<u8>, Vec<u8>) {
     keelson_testbed::provide_openssl().expect("openssl");
-    let folder = std::env::temp_dir().join(format!("keelson-service-ca-{}", std::process::id()));
+    // Tests run side by side in one process.
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("keelson-service-ca-{}-{count}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
     let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
     let made = Command::new("openssl")

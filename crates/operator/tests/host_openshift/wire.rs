@@ -1,6 +1,7 @@
 //! The profile on the wire of OpenShift, with certificates of RSA keys; and the two fields that the
 //! published type of its settings does not have, on a derived one.
 
+use futures::future::join_all;
 use keelson_testbed::passage;
 use keelson_tls::Profile;
 use keelson_tls::profile::Kind;
@@ -61,7 +62,7 @@ async fn groups_of_the_cluster_are_accepted_and_no_others() {
         let body = with_groups(groups);
         stage.cluster_profile(custom(body.clone())).await;
         let profile = Profile::parse(body.to_string().as_bytes()).expect("a profile");
-        for pod in &pods {
+        join_all(pods.iter().map(async |pod| {
             pod.loads(&profile.hash()).await;
             let offers = ["P-256", "P-384", "X25519", "P-256:P-384"];
             for (offer, agreed) in offers.into_iter().zip(agreed) {
@@ -72,7 +73,8 @@ async fn groups_of_the_cluster_are_accepted_and_no_others() {
                 };
                 assert!(so, "{offer} where {groups:?} are listed: {said}");
             }
-        }
+        }))
+        .await;
     }
 }
 
