@@ -11,6 +11,7 @@ use common::client::Tls;
 use common::outage::{Begin, HEALTHY, IN_SYNC, WAYS, outage};
 use common::program::{Folder, PROMISED, Program, SOON, shipped, value};
 use common::rights;
+use futures::future::{join, join_all};
 use keelson_api::NodeNetworkConfigurationPolicy;
 use keelson_testbed::faults::FaultProxy;
 use keelson_testbed::{Cluster, until};
@@ -105,17 +106,22 @@ impl Away {
     async fn back(&mut self, tls: &Tls) -> Duration {
         self.outage = None;
         let back = Instant::now();
-        until("in sync", SOON, async || {
-            let page = tls.get(self.metrics.address(), "/metrics", "").await.body;
-            match value(&page, AVAILABLE).as_deref() {
-                Some("1") => Ok(()),
-                _ => Err(page),
-            }
-        })
-        .await
-        .expect("in sync");
+        counts(&self.metrics, tls).await;
         back.elapsed()
     }
+}
+
+/// Waits until the one policy is counted.
+async fn counts(metrics: &Program, tls: &Tls) {
+    until("in sync", SOON, async || {
+        let page = tls.get(metrics.address(), "/metrics", "").await.body;
+        match value(&page, AVAILABLE).as_deref() {
+            Some("1") => Ok(()),
+            _ => Err(page),
+        }
+    })
+    .await
+    .expect("in sync");
 }
 
 /// One policy that is available.
@@ -148,14 +154,18 @@ async fn without_an_api_server_both_roles_are_healthy_at_once_stay_up_and_catch_
         away.serves(&tls).await;
     }
     // The outage itself: there is no event to wait for, only that nothing ends.
-    tokio::time::sleep(outage().saturating_sub(began.elapsed())).await;
+    let passes = tokio::time::sleep(outage().saturating_sub(began.elapsed()));
+    join(passes, later_outage(cluster, &tls)).await;
     for away in &mut all {
         away.serves(&tls).await;
         if away.way == "503" {
             away.keeps_asking(began.elapsed());
         }
-        let (metrics, webhook) = (away.metrics.resident(), away.webhook.resident());
-        let took = away.back(&tls).await;
+    }
+    let held = |it: &Away| (it.metrics.resident(), it.webhook.resident());
+    let held: Vec<_> = all.iter().map(held).collect();
+    let back = join_all(all.iter_mut().map(|away| away.back(&tls))).await;
+    for ((away, (metrics, webhook)), took) in all.iter().zip(held).zip(back) {
         let way = away.way;
         println!("{way}: in sync after {took:?}; {metrics} KiB (metrics), {webhook} KiB (webhook)");
         assert!(took <= IN_SYNC, "{way}: {took:?}");
@@ -163,19 +173,25 @@ async fn without_an_api_server_both_roles_are_healthy_at_once_stay_up_and_catch_
             assert!(webhook <= PROMISED, "{way}: {webhook} KiB (webhook)");
         }
     }
-    later_outage(&mut all[0], &tls).await;
 }
 
-/// An outage after all was in sync: what was known is served, its age grows, and is none again
+/// A second outage, after all was in sync: what was known is served, its age grows, and is none again
 /// soon after the server's return.
-async fn later_outage(away: &mut Away, tls: &Tls) {
+async fn later_outage(cluster: &Cluster, tls: &Tls) {
+    let faults = cluster.faults().expect("a proxy");
+    let first = faults.refuse();
+    let folder = Folder::certified(cluster.authority());
+    let metrics = folder.start_at(&faults.kubeconfig(), &["metrics", "--metrics-auth=None"]);
+    metrics.healthy().await;
+    first.clear();
+    counts(&metrics, tls).await;
     let age = async || {
-        let page = tls.get(away.metrics.address(), "/metrics", "").await.body;
+        let page = tls.get(metrics.address(), "/metrics", "").await.body;
         assert_eq!(value(&page, AVAILABLE).as_deref(), Some("1"), "still known");
         let age = value(&page, AGE).expect("an age");
         age.parse::<f64>().expect("a number")
     };
-    let outage = away.faults.black_hole();
+    let outage = faults.black_hole();
     until("an age", SOON, async || match age().await {
         12.0.. => Ok(()),
         age => Err(age.to_string()),

@@ -2,6 +2,7 @@
 
 use crate::common::client::Tls;
 use crate::common::program::{Folder, Program, SOON};
+use futures::future::join_all;
 use keelson_testbed::{Authority, until};
 use keelson_tls::Profile;
 use keelson_tls::profile::Kind;
@@ -202,11 +203,12 @@ async fn a_profile_that_is_unusable_or_gone_leaves_the_last_good_one_in_force() 
 #[tokio::test]
 async fn a_bad_profile_at_the_start_is_intermediate_until_it_is_good() {
     let authority = authority();
-    for bad in [
+    let bad = [
         "not JSON",
         r#"{"cipers":[]}"#,
         r#"{"ciphers":[],"minTLSVersion":"VersionTLS12"}"#,
-    ] {
+    ];
+    join_all(bad.map(async |bad| {
         let folder = Folder::certified(&authority);
         folder.profile(bad);
         let program = folder.start(&["webhook"]);
@@ -219,7 +221,8 @@ async fn a_bad_profile_at_the_start_is_intermediate_until_it_is_good() {
         program.folder.profile(MODERN);
         let so = |told: &serde_json::Value| told["loaded"] == hash(Kind::Modern);
         program.tls_is("the good profile", so).await;
-    }
+    }))
+    .await;
 }
 
 #[tokio::test]

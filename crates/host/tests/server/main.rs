@@ -1,6 +1,7 @@
 //! The roles with a real API server: its writes pass the webhook, its objects are counted, and it
 //! decides who may read the counts.
 
+mod address;
 mod admission;
 #[path = "../common/mod.rs"]
 mod common;

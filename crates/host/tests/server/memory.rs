@@ -1,14 +1,19 @@
-//! What the metrics take for a hundred nodes and a thousand enactments.
+//! What the metrics take for a hundred nodes and a thousand enactments, where the program that ships
+//! is measured; else that more of them than a list has on a page are all counted.
 
 use crate::common::client::Tls;
-use crate::common::program::{Folder, PROMISED, shipped, value};
+use crate::common::program::{Folder, PROMISED, shipped};
 use crate::world::{cluster, enact, holds, page_is, put};
 use futures::stream::{StreamExt, iter};
 use keelson_api::NodeNetworkState;
 use serde_json::{Value, json};
 
-const NODES: usize = 100;
 const POLICIES: usize = 10;
+
+/// How many nodes there are. A page has twenty-five objects.
+fn nodes() -> usize {
+    if shipped().is_some() { 100 } else { 30 }
+}
 
 /// A host of some size: sixty interfaces, two hundred routes.
 fn state() -> Value {
@@ -27,7 +32,7 @@ fn state() -> Value {
 }
 
 #[tokio::test]
-async fn a_hundred_nodes_with_a_thousand_enactments_are_counted_in_little_memory() {
+async fn many_nodes_with_ten_times_as_many_enactments_are_counted_in_little_memory() {
     let cluster = cluster().await;
     let client = cluster.client();
     let tls = Tls::of(cluster.authority());
@@ -35,7 +40,7 @@ async fn a_hundred_nodes_with_a_thousand_enactments_are_counted_in_little_memory
     let start = || Folder::certified(cluster.authority()).start_at(&cluster.kubeconfig(), &words);
     let watching = start();
     watching.healthy().await;
-    let made = iter(0..NODES).map(async |number| {
+    let made = iter(0..nodes()).map(async |number| {
         let node = format!("memory-{number}");
         put::<NodeNetworkState>(&client, &node, json!({}), state()).await;
         for policy in 0..POLICIES {
@@ -53,9 +58,11 @@ async fn a_hundred_nodes_with_a_thousand_enactments_are_counted_in_little_memory
                 line.starts_with("kubernetes_nmstate_enactments_status{node=\"memory-")
                     && line.ends_with("status=\"Available\"} 10")
             });
-            let routes =
-                "kubernetes_nmstate_routes{node=\"memory-99\",ip_stack=\"ipv4\",type=\"dynamic\"}";
-            counted.count() == NODES && value(page, routes).as_deref() == Some("200")
+            let routes = page.lines().filter(|line| {
+                line.starts_with("kubernetes_nmstate_routes{node=\"memory-")
+                    && line.ends_with("ip_stack=\"ipv4\",type=\"dynamic\"} 200")
+            });
+            counted.count() == nodes() && routes.count() == nodes()
         };
         page_is(&program, &tls, "all of them", all_there).await;
         let resident = program.resident();

@@ -6,9 +6,7 @@ use crate::world::{cluster, delete, enact, has, holds, page_is, put};
 use keelson_api::{
     NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState,
 };
-use keelson_testbed::until;
 use serde_json::json;
-use std::time::Duration;
 
 #[tokio::test]
 async fn every_series_follows_the_objects_it_counts() {
@@ -82,26 +80,4 @@ async fn every_series_follows_the_objects_it_counts() {
         has(page, degraded, Some(0)) && !page.contains("series-")
     })
     .await;
-}
-
-#[tokio::test]
-async fn a_way_to_the_api_server_that_changes_while_it_is_away_is_found() {
-    let cluster = cluster().await;
-    let faults = cluster.faults().expect("a proxy");
-    let _gone = faults.refuse();
-    let folder = Folder::certified(cluster.authority());
-    let metrics = folder.start_at(&faults.kubeconfig(), &["metrics", "--metrics-auth=None"]);
-    metrics.healthy().await;
-    metrics.folder.write("kubeconfig", &cluster.kubeconfig());
-    let synced = "keelson_host_source_synced{source=\"states\"}";
-    let look = async || {
-        let tls = Tls::of(cluster.authority());
-        let page = tls.get(metrics.address(), "/metrics", "").await.body;
-        match has(&page, synced, Some(1)) {
-            true => Ok(()),
-            false => Err(page),
-        }
-    };
-    let found = until("the new way", Duration::from_secs(60), look).await;
-    found.expect("the new way");
 }
