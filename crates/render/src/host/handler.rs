@@ -134,6 +134,8 @@ fn container(install: &HostInstall<'_>) -> Container {
         security_context: Some(SecurityContext {
             privileged: Some(true),
             read_only_root_filesystem: Some(true),
+            // The image is that of webhook and metrics, whose user is nobody.
+            run_as_user: Some(0),
             ..SecurityContext::default()
         }),
         volume_mounts: Some(mounts()),
