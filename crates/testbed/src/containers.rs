@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -92,6 +93,15 @@ impl Cluster {
         let words = ["tasks", "kill", "--all", "--signal", signal.as_str()];
         let words = [&words[..], &[&container.id]].concat();
         self.enclosure().output(ctr(&words)).map(drop)
+    }
+
+    /// Runs a program in a container as what it runs as itself, and gives what it printed.
+    pub fn exec(&self, container: &Container, words: &[&str]) -> Result<String, Error> {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("test-{}-{number}", std::process::id());
+        let run = ["tasks", "exec", "--exec-id", &name, &container.id];
+        self.enclosure().output(ctr(&[&run[..], words].concat()))
     }
 
     /// The address of the pod a container belongs to, as its own network has it.

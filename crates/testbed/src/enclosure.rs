@@ -12,9 +12,10 @@
 use crate::command::run;
 use crate::error::{Doing, Error};
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -25,6 +26,9 @@ pub(crate) const ADDRESS: &str = "10.77.0.1";
 
 /// The bridge that carries it.
 pub(crate) const BRIDGE: &str = "tb0";
+
+/// Where nmstate keeps other names of links, on the host and in a handler's pod.
+pub(crate) const NAMES_OF_LINKS: &str = "/etc/systemd/network";
 
 /// Kernel settings the kubelet writes for the whole machine. Inside, each is a plain file in
 /// front of the real one, so the machine's own never change.
@@ -39,6 +43,18 @@ pub const MASKED_SYSCTLS: [&str; 6] = [
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// What makes of an inside what it is to be.
+type Furnish = fn() -> Result<(), Error>;
+
+/// What an enclosure has for itself.
+#[derive(Clone, Copy, Debug)]
+enum Walls {
+    /// A network, processes and mounts.
+    OfItsOwn,
+    /// Mounts alone: a room of the enclosure with this first process.
+    Within(Pid),
+}
+
 /// A running enclosure; dropping it ends everything inside.
 #[derive(Debug)]
 pub(crate) struct Enclosure {
@@ -50,14 +66,24 @@ pub(crate) struct Enclosure {
 impl Enclosure {
     /// Raises the walls. `first` is the program that becomes the first process inside; it must
     /// reap orphans and do nothing else. `furnish` makes of the inside what it is to be.
-    pub(crate) fn raise(first: &Path, furnish: fn() -> Result<(), Error>) -> Result<Self, Error> {
+    pub(crate) fn raise(first: &Path, furnish: Furnish) -> Result<Self, Error> {
+        Self::begin(first.to_owned(), Walls::OfItsOwn, furnish)
+    }
+
+    /// A room within these walls: the same network, processes and files, and on top of them the mounts
+    /// that `furnish` makes, which nobody outside the room sees. What is started there ends with the
+    /// walls, not with the room.
+    pub(crate) fn room(&self, first: &Path, furnish: Furnish) -> Result<Self, Error> {
+        Self::begin(first.to_owned(), Walls::Within(self.first), furnish)
+    }
+
+    fn begin(program: PathBuf, walls: Walls, furnish: Furnish) -> Result<Self, Error> {
         let (jobs, queue) = mpsc::channel::<Job>();
         let (tell, told) = mpsc::sync_channel(1);
-        let program = first.to_owned();
         let thread = std::thread::Builder::new()
             .name("enclosure".into())
             .spawn(move || {
-                let mut child = match enter(&program, furnish) {
+                let mut child = match enter(&program, walls, furnish) {
                     Ok(child) => child,
                     Err(error) => return drop(tell.send(Err(error))),
                 };
@@ -128,12 +154,22 @@ impl Drop for Enclosure {
 }
 
 /// Moves the calling thread behind new walls and furnishes the inside.
-fn enter(first: &Path, furnish: fn() -> Result<(), Error>) -> Result<Child, Error> {
-    let walls = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
-    unshare(walls).doing(|| "the kernel refused a network, mount and process namespace")?;
-    remount("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
+fn enter(first: &Path, walls: Walls, furnish: Furnish) -> Result<Child, Error> {
+    let (unshared, sharing) = match walls {
+        Walls::OfItsOwn => (
+            CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID,
+            MsFlags::MS_PRIVATE,
+        ),
+        Walls::Within(other) => {
+            join(other).doing(|| "the walls of another enclosure could not be entered")?;
+            // What is unmounted outside must not stay in the room: a pod's network would live on.
+            (CloneFlags::CLONE_NEWNS, MsFlags::MS_SLAVE)
+        }
+    };
+    unshare(unshared).doing(|| "the kernel refused a network, mount and process namespace")?;
+    remount("/", MsFlags::MS_REC | sharing)?;
 
-    // The first child of this thread is process 1 inside. It dies with the thread.
+    // The first child of this thread is process 1 behind walls of its own. It dies with the thread.
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(first);
     command
@@ -143,12 +179,28 @@ fn enter(first: &Path, furnish: fn() -> Result<(), Error>) -> Result<Child, Erro
     let mut child = command
         .spawn()
         .doing(|| "the first process of the cluster's namespace could not be started")?;
-    if let Err(error) = show_processes().and_then(|()| furnish()) {
+    let shown = match walls {
+        Walls::OfItsOwn => show_processes(),
+        Walls::Within(_) => Ok(()),
+    };
+    if let Err(error) = shown.and_then(|()| furnish()) {
         let _ = child.kill();
         let _ = child.wait();
         return Err(error);
     }
     Ok(child)
+}
+
+/// Moves the calling thread behind the walls this process is behind.
+fn join(process: Pid) -> std::io::Result<()> {
+    let namespace = |name| File::open(format!("/proc/{process}/ns/{name}"));
+    let all = [namespace("net")?, namespace("pid")?, namespace("mnt")?];
+    // Threads share the folder they are in, and none that does gets other mounts.
+    unshare(CloneFlags::CLONE_FS)?;
+    for namespace in all {
+        setns(namespace, CloneFlags::empty())?;
+    }
+    Ok(())
 }
 
 /// `/proc` of those who live inside. A program mounts it: this thread is not one of them.
@@ -162,6 +214,7 @@ fn show_processes() -> Result<(), Error> {
 /// own that a kubelet would write to.
 pub(crate) fn for_a_cluster() -> Result<(), Error> {
     cover_run_and_var()?;
+    cover(NAMES_OF_LINKS)?;
     mask_sysctls()?;
     // Volumes want to see mounts made later by the kubelet: sharing stays within these walls.
     remount("/", MsFlags::MS_REC | MsFlags::MS_SHARED)?;
@@ -203,6 +256,14 @@ fn cover_run_and_var() -> Result<(), Error> {
         "/var",
         Some("lowerdir=/var,upperdir=/run/var/upper,workdir=/run/var/work"),
     )
+}
+
+/// A new and empty folder in the place of one of the machine's, where it has one.
+pub(crate) fn cover(folder: &str) -> Result<(), Error> {
+    match Path::new(folder).exists() {
+        true => mount_new("tmpfs", folder, None),
+        false => Ok(()),
+    }
 }
 
 fn mask_sysctls() -> Result<(), Error> {

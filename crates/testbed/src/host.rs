@@ -1,26 +1,24 @@
 //! Hosts for tests of host networking: each a network of its own with a real NetworkManager in it,
 //! plugged into a switch by one cable that a test can cut.
 //!
-//! A host is an enclosure like a cluster's, furnished differently: a sysfs of its own network, folders
-//! of NetworkManager's that are new and empty, and a system bus with the policy Debian ships, because
-//! one that allows everything hides what a program may not do. The switch is a bridge in another
-//! network: a cluster's, so that hosts reach the API server at the cluster's address, or one with
-//! nothing else in it. What runs on a host and what becomes of its network is for the test.
+//! A host is an enclosure like a cluster's, furnished for a NetworkManager (see `network_manager`). The
+//! switch is a bridge in another network: a cluster's, so that hosts reach the API server at the cluster's
+//! address, or one with nothing else in it. What runs on a host and what becomes of its network is for the
+//! test.
 
 use crate::cache;
 use crate::cluster::Cluster;
-use crate::enclosure::{ADDRESS, BRIDGE, Enclosure, bridge, ip, mount_new, remount};
+use crate::enclosure::{ADDRESS, BRIDGE, Enclosure, NAMES_OF_LINKS, bridge, cover, ip};
 use crate::error::{Doing, Error};
 use crate::faults::Place;
+use crate::network_manager::{self, NetworkManager, PROFILES};
 use crate::packages;
 use crate::process::{Launch, Process};
 use crate::programs::pause;
 use crate::state::State;
 use crate::wait::until;
-use nix::mount::{MsFlags, mount};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -35,19 +33,6 @@ const FIRST_HOST: u8 = 10;
 
 /// How long a host may take to be on the network.
 const CONNECTED: Duration = Duration::from_secs(20);
-
-/// Covered by empty folders, so that nothing of the machine's NetworkManager is seen or written. The
-/// third is where nmstate keeps other names of devices.
-const COVERED: [&str; 5] = [
-    "/run",
-    "/etc/NetworkManager",
-    "/etc/systemd/network",
-    "/usr/lib/NetworkManager/conf.d",
-    "/var/lib/NetworkManager",
-];
-
-/// NetworkManager's settings: profiles are files, and none is made up for a device nobody asked for.
-const SETTINGS: &str = "[main]\nplugins=keyfile\nauth-polkit=false\ndns=none\nno-auto-default=*\n";
 
 /// Where what hosts find behind their gateway is: at the switch too, under an address of another network.
 const BEYOND: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
@@ -128,8 +113,7 @@ impl Network {
 #[derive(Debug)]
 pub struct Host {
     // Declared in the order of dropping: programs, then walls, then files.
-    network_manager: Process,
-    bus: Process,
+    network_manager: NetworkManager,
     enclosure: Arc<Enclosure>,
     state: State,
     network: Network,
@@ -155,23 +139,15 @@ impl Host {
         let profile = profile(address, network.address());
         let written = enclosure.run(move || write_profile(&profile));
         written.doing(|| format!("the profile of {address} could not be written"))?;
-        let process = |launch| Process::new(launch, state.folder(), Arc::clone(&enclosure));
         let host = Self {
-            bus: process(dbus_daemon()),
-            network_manager: process(network_manager()),
-            enclosure: Arc::clone(&enclosure),
+            network_manager: NetworkManager::new(state.folder(), &enclosure),
+            enclosure,
             network: network.clone(),
             port,
             address,
             state,
         };
-        host.bus.start()?;
-        until("the host's bus", CONNECTED, async || {
-            let socket = host.inside(|| UnixStream::connect("/run/dbus/system_bus_socket"));
-            socket.map(drop).map_err(|error| error.to_string())
-        })
-        .await?;
-        host.network_manager.start()?;
+        host.network_manager.start().await?;
         host.connected(DEVICE).await?;
         Ok(host)
     }
@@ -202,12 +178,12 @@ impl Host {
 
     /// Its system bus, to kill and start again.
     pub fn bus(&self) -> &Process {
-        &self.bus
+        &self.network_manager.bus
     }
 
     /// Its NetworkManager, to kill, freeze and start again.
     pub fn network_manager(&self) -> &Process {
-        &self.network_manager
+        &self.network_manager.process
     }
 
     /// A program on the host, not started yet; its output goes to a log of this name.
@@ -271,7 +247,7 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let log = self.network_manager.tail(20);
+            let log = self.network_manager.process.tail(20);
             eprintln!("--- NetworkManager of {} ---\n{log}", self.address);
         }
     }
@@ -292,36 +268,11 @@ fn for_a_switch() -> Result<(), Error> {
 }
 
 fn for_a_host() -> Result<(), Error> {
-    mount_new("sysfs", "/sys", None)?;
-    // NetworkManager waits for udev where it may write to /sys, and writes a bridge's options there.
-    let devices = Some("/sys/devices");
-    mount(
-        devices,
-        "/sys/devices",
-        None::<&str>,
-        MsFlags::MS_BIND,
-        None::<&str>,
-    )
-    .doing(|| "the devices of a host could not be kept writable")?;
-    remount(
-        "/sys",
-        MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY,
-    )?;
-    for folder in COVERED {
-        if Path::new(folder).exists() {
-            mount_new("tmpfs", folder, None)?;
-        }
-    }
-    for folder in ["/run/dbus", PROFILES] {
-        std::fs::create_dir_all(folder).doing(|| format!("{folder} could not be made inside"))?;
-    }
-    let settings = "/etc/NetworkManager/NetworkManager.conf";
-    std::fs::write(settings, SETTINGS).doing(|| format!("{settings} could not be written"))?;
+    cover("/run")?;
+    cover(NAMES_OF_LINKS)?;
+    network_manager::furnish("")?;
     ip("link set lo up")
 }
-
-/// Where NetworkManager keeps its profiles.
-const PROFILES: &str = "/etc/NetworkManager/system-connections";
 
 /// The profile of a host's cable: a fixed address, and the switch as the gateway.
 fn profile(address: Ipv4Addr, gateway: Ipv4Addr) -> String {
@@ -338,24 +289,4 @@ fn write_profile(profile: &str) -> std::io::Result<()> {
     let path = Path::new(PROFILES).join(format!("{DEVICE}.nmconnection"));
     std::fs::write(&path, profile)?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
-}
-
-fn dbus_daemon() -> Launch {
-    let words = ["--system", "--nofork", "--nopidfile", "--nosyslog"];
-    Launch {
-        name: "dbus-daemon",
-        program: "dbus-daemon".into(),
-        args: words.map(str::to_owned).into(),
-        env: Vec::new(),
-    }
-}
-
-fn network_manager() -> Launch {
-    let words = ["--no-daemon", "--log-level=INFO"];
-    Launch {
-        name: "NetworkManager",
-        program: "NetworkManager".into(),
-        args: words.map(str::to_owned).into(),
-        env: Vec::new(),
-    }
 }

@@ -1,9 +1,12 @@
 //! The host components of `nmstate.io` on real pods: from an NMState and the cluster's TLS profile,
-//! by way of the operator and the kubelet, to what webhook and metrics serve.
+//! by way of the operator and the kubelet, to what webhook and metrics serve and what the handler makes
+//! of its machine.
 //!
-//! One NMState counts, so these tests take turns. It selects no machine for the handler, whose program
-//! is not here yet.
+//! One NMState counts, so these tests take turns. It selects the cluster's machine for the handler only
+//! in those that are about it (`handler`), where the machine has a NetworkManager (`machine`).
 
+mod handler;
+mod machine;
 mod order;
 mod outage;
 mod profile;
@@ -20,7 +23,7 @@ use keelson_api::host::{
 };
 use keelson_api::names::{Annotation, HostWorkload};
 use keelson_api::{NMState, NodeNetworkConfigurationPolicy};
-use keelson_testbed::{api_server_crd, until};
+use keelson_testbed::{Error, api_server_crd, until};
 use kube::Api;
 use kube::api::{ListParams, PostParams};
 use serde_json::{Value, json};
@@ -137,14 +140,20 @@ impl Hosts {
         hosts
     }
 
-    /// Applies the NMState, with these fields besides those that all tests need.
-    fn nmstate(&self, mut spec: Value) {
-        spec["nodeSelector"] = json!({ "example.com/handler": "nowhere" });
+    /// Applies the NMState with these fields; where none of them says so, no machine has a handler.
+    fn nmstate(&self, spec: Value) {
+        self.apply_nmstate(spec).expect("an NMState");
+    }
+
+    fn apply_nmstate(&self, mut spec: Value) -> Result<String, Error> {
+        if spec.get("nodeSelector").is_none() {
+            spec["nodeSelector"] = json!({ "example.com/handler": "nowhere" });
+        }
         let nmstate = json!({
             "apiVersion": "nmstate.io/v1", "kind": "NMState",
             "metadata": { "name": "nmstate" }, "spec": spec,
         });
-        self.world.kubectl.apply(&[nmstate]).expect("an NMState");
+        self.world.kubectl.apply(&[nmstate])
     }
 
     /// Writes the cluster's own TLS profile, one of the named ones.
@@ -286,10 +295,14 @@ impl Hosts {
         let looks: [Vec<&str>; 5] = [
             vec![
                 "get",
-                "nmstate,apiserver.config.openshift.io",
+                "nmstate,apiserver.config.openshift.io,nncp,nnce",
                 "--output=yaml",
             ],
-            [&here[..], &["get", "deployments,pods", "--output=wide"]].concat(),
+            [
+                &here[..],
+                &["get", "daemonsets,deployments,pods", "--output=wide"],
+            ]
+            .concat(),
             [&here[..], &["get", "events", "--sort-by=.lastTimestamp"]].concat(),
             [&here[..], &logs].concat(),
             operator,

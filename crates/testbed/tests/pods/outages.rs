@@ -30,6 +30,14 @@ impl<'a> Away<'a> {
         component.stop().await;
         Self(component)
     }
+
+    /// The same without a word to anybody: an API server that is told to end takes itself out of its
+    /// Service first, and pods find it again only when kube-proxy has.
+    pub(crate) async fn kill(cluster: &'a Cluster, name: &str) -> Self {
+        let component = cluster.component(name);
+        component.kill().await;
+        Self(component)
+    }
 }
 
 impl Drop for Away<'_> {
