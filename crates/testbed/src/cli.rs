@@ -11,12 +11,14 @@ use crate::peers::{Peer, peer};
 use crate::products::Profile;
 use crate::programs::{KUBERNETES, Program, Programs};
 use crate::progress::Progress;
-use crate::{cache, images, packages, state, up};
+use crate::{cache, images, kernel, packages, state, up};
 use clap::{Parser, Subcommand};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 /// A real Kubernetes on one machine, from published parts.
 #[derive(Debug, Parser)]
@@ -61,6 +63,15 @@ enum Verb {
         #[arg(long, value_enum, default_value_t = Profile::Release)]
         profile: Profile,
     },
+    /// Run a program in a second kernel that has bond, VLAN, dummy and VRF devices.
+    Kernel {
+        /// How long it may take, in minutes.
+        #[arg(long, default_value_t = 15)]
+        minutes: u64,
+        /// The program and its words.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        words: Vec<OsString>,
+    },
     /// Remove what killed clusters left.
     Sweep,
     /// Hold a cluster until told to end; `up` starts this.
@@ -82,8 +93,8 @@ struct Where {
     storage_class: Option<String>,
 }
 
-/// Does what was asked.
-pub async fn run(arguments: Arguments) -> Result<(), Error> {
+/// Does what was asked, and says what to end with.
+pub async fn run(arguments: Arguments) -> Result<ExitCode, Error> {
     let name = arguments.name.as_str();
     match arguments.verb {
         Verb::Up(at) => match &at.kubeconfig {
@@ -110,7 +121,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
                 false => print!("{}", read(&file)?),
             }
         }
-        Verb::Kubectl { words } => return kubectl(name, &words),
+        Verb::Kubectl { words } => kubectl(name, &words)?,
         Verb::Prepare => {
             prepare(&Size::Pods(Pods::default()))?;
             packages::provide(packages::HOSTS)?;
@@ -120,6 +131,9 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
             api_server_crd()?;
         }
         Verb::Images { folder, profile } => write_images(&folder, profile)?,
+        Verb::Kernel { minutes, words } => {
+            return kernel::run(&words, Duration::from_secs(60 * minutes)).await;
+        }
         Verb::Sweep => {
             for swept in state::sweep(&cache::clusters())? {
                 println!("Removed what cluster {swept} had left.");
@@ -127,7 +141,7 @@ pub async fn run(arguments: Arguments) -> Result<(), Error> {
         }
         Verb::Keep => keeper::keep(name).await?,
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn up(name: &str) -> Result<(), Error> {

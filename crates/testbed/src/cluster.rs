@@ -6,6 +6,8 @@
 //! certificates. `Pods` adds to that a node that runs real containers.
 //! Each lives behind walls of its own (see `enclosure`), so any number run side by side.
 
+mod outside;
+
 use crate::components::{Components, NODE};
 use crate::enclosure::{self, ADDRESS, Enclosure};
 use crate::error::{Doing, Error};
@@ -29,6 +31,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::runtime::Runtime;
+
+/// The common name of a cluster's authority.
+const AUTHORITY: &str = "keelson-testbed";
 
 /// How much of a cluster.
 #[derive(Clone, Debug)]
@@ -86,7 +91,7 @@ impl Cluster {
             components: Vec::new(),
             _background: background,
             enclosure,
-            authority: Authority::new("keelson-testbed")?,
+            authority: Authority::new(AUTHORITY)?,
             token: random_token()?,
             api,
             programs,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 #[tokio::main]
 async fn main() -> ExitCode {
     match run(Arguments::parse()).await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("keelson-testbed: {}", explain(&error));
             ExitCode::FAILURE

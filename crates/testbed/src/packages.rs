@@ -1,7 +1,7 @@
 //! What a cluster takes from the distribution: looked for first, installed where this is Debian
 //! and we are root, and otherwise named in one sentence with the command that helps.
 
-use crate::command::succeeded;
+use crate::command::{run, succeeded};
 use crate::error::{Doing, Error};
 use crate::progress::Progress;
 use crate::{cache, state};
@@ -44,6 +44,14 @@ pub(crate) const HOSTS: &[Need] = &[
     need("dbus-daemon", "dbus"),
     need("/bin/busybox", "busybox-static"),
     need("dnsmasq", "dnsmasq-base"),
+];
+
+/// What a second kernel needs.
+pub(crate) const SECOND_KERNEL: &[Need] = &[
+    need("qemu-system-x86_64", "qemu-system-x86"),
+    need("dpkg-deb", "dpkg"),
+    need("setpriv", "util-linux"),
+    need("/bin/busybox", "busybox-static"),
 ];
 
 /// What images are made with, and of.
@@ -123,6 +131,30 @@ pub(crate) fn provide(needs: &[Need]) -> Result<(), Error> {
     .concat())?;
     progress.done();
     Ok(())
+}
+
+/// Fetches a package that is not to be installed and unpacks it into a new folder. It is the one that a
+/// package of this name stands for; its own name is returned.
+pub(crate) fn fetch(standing_for_it: &str, into: &Path) -> Result<String, Error> {
+    apt(&["update", "-qq"])?;
+    let mut depends = Command::new("apt-cache");
+    depends.args(["depends", "--important", standing_for_it]);
+    let said = run(depends)?;
+    let mut named = said.lines().filter_map(|it| it.split("Depends: ").nth(1));
+    let package = named.next().unwrap_or(standing_for_it).trim().to_owned();
+    std::fs::create_dir_all(into).doing(|| format!("{} could not be made", into.display()))?;
+    let mut download = Command::new("apt-get");
+    download
+        .args(["download", "-qq", &package])
+        .current_dir(into);
+    run(download)?;
+    let fetched = std::fs::read_dir(into).doing(|| format!("{} is gone", into.display()))?;
+    for archive in fetched.flatten() {
+        let mut unpack = Command::new("dpkg-deb");
+        unpack.arg("--extract").arg(archive.path()).arg(into);
+        run(unpack)?;
+    }
+    Ok(package)
 }
 
 fn missing(needs: &[Need]) -> Vec<Need> {

@@ -29,19 +29,20 @@ pub struct Authority {
 impl Authority {
     /// A new authority under this common name.
     pub fn new(name: &str) -> Result<Self, rcgen::Error> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name = distinguished(name, None);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![
-            KeyUsagePurpose::KeyCertSign,
-            KeyUsagePurpose::CrlSign,
-            KeyUsagePurpose::DigitalSignature,
-        ];
+        let params = of_authority(name);
         let key = KeyPair::generate()?;
         let certificate = params.self_signed(&key)?.pem();
         Ok(Self {
             issuer: Issuer::new(params, key),
             certificate,
+        })
+    }
+
+    /// One that was made elsewhere under this common name.
+    pub(crate) fn made_elsewhere(name: &str, identity: Identity) -> Result<Self, rcgen::Error> {
+        Ok(Self {
+            issuer: Issuer::new(of_authority(name), KeyPair::from_pem(&identity.key)?),
+            certificate: identity.certificate,
         })
     }
 
@@ -92,6 +93,18 @@ impl Authority {
 pub(crate) fn signing_pair() -> Result<(String, String), rcgen::Error> {
     let pair = KeyPair::generate()?;
     Ok((pair.serialize_pem(), pair.public_key_pem()))
+}
+
+fn of_authority(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = distinguished(name, None);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::CrlSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
+    params
 }
 
 fn leaf(purpose: ExtendedKeyUsagePurpose) -> CertificateParams {

@@ -60,7 +60,13 @@ impl Cluster {
 }
 
 async fn keep(kept: &'static Kept, size: Size) -> &'static Cluster {
-    let start = async || Cluster::start(size).await.map_err(|error| chain(&error));
+    let start = async || {
+        let started = match Cluster::outside() {
+            Some(outside) => outside,
+            None => Cluster::start(size).await,
+        };
+        started.map_err(|error| chain(&error))
+    };
     match kept.get_or_init(start).await {
         Ok(cluster) => cluster,
         Err(reason) => panic!("the shared cluster could not start: {reason}"),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// One policy in its file.
 pub(crate) struct Example {
     pub(crate) file: String,
+    #[allow(dead_code, reason = "each test binary uses its part")]
     pub(crate) text: String,
     pub(crate) object: Value,
 }

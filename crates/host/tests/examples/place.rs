@@ -29,6 +29,12 @@ impl Place {
         })
     }
 
+    /// The host itself.
+    #[allow(dead_code, reason = "each test binary uses its part")]
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// Runs a command on the host.
     pub(crate) fn run(&self, words: &str) {
         self.host.run(words).expect(words);

@@ -8,4 +8,5 @@ mod cuts;
 mod lock;
 mod start;
 mod story;
+mod turns;
 mod world;

@@ -15,7 +15,7 @@ use keelson_api::{
 use keelson_host::handler::points::Point;
 use keelson_host::handler::socket::ask;
 use keelson_testbed::faults::FaultProxy;
-use keelson_testbed::{Cluster, Host, Network, Process, until};
+use keelson_testbed::{Cluster, Host, Network, Process, patience, until};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -23,9 +23,16 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
 
 /// How long probes have after a change, in seconds.
 pub(crate) const PROBES: u64 = 3;
+
+/// How long a change that nobody confirms lasts, in seconds.
+const CHECKPOINT: u64 = 20;
+
+/// How often a node says that it is Ready.
+const BEAT: Duration = Duration::from_secs(10);
 
 /// The label of a host's node that policies select by.
 const LABEL: &str = "kubernetes.io/hostname";
@@ -47,6 +54,7 @@ pub(crate) struct World {
     pub(crate) node: String,
     client: Client,
     namespace: String,
+    _heart: Heart,
 }
 
 impl Deref for World {
@@ -66,16 +74,17 @@ impl World {
             host: Host::start(&network).await.expect("a host"),
         };
         home.keep_a_spare().await;
-        let world = Self {
+        let mut world = Self {
             home,
             faults: cluster.faults_at(&network).expect("a proxy"),
             network,
             node: format!("node-{}", COUNT.fetch_add(1, Ordering::Relaxed)),
             client: cluster.client(),
             namespace: cluster.namespace(test).await.name().to_owned(),
+            _heart: Heart(None),
         };
         world.make_claims().await;
-        world.make_node().await;
+        world._heart = world.make_node().await;
         world
     }
 
@@ -88,19 +97,21 @@ impl World {
         made.expect("a ConfigMap");
     }
 
-    /// The host's node, which is Ready.
-    async fn make_node(&self) {
+    /// The host's node, which is Ready as long as its heart beats.
+    async fn make_node(&self) -> Heart {
         let node = json!({"metadata": {"name": self.node, "labels": {LABEL: self.node}}});
         let node = serde_json::from_value(node).expect("a node");
         let nodes = Api::<Node>::all(self.client.clone());
         let made = nodes.create(&PostParams::default(), &node).await;
         made.expect("a node");
-        let ready = json!([{"type": "Ready", "status": "True", "reason": "Test", "message": "",
-            "lastHeartbeatTime": jiff::Timestamp::now()}]);
-        let status = Patch::Merge(json!({"status": {"conditions": ready}}));
-        let how = PatchParams::default();
-        let written = nodes.patch_status(&self.node, &how, &status).await;
-        written.expect("a status");
+        beat(&nodes, &self.node).await;
+        let name = self.node.clone();
+        Heart(Some(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(BEAT).await;
+                beat(&nodes, &name).await;
+            }
+        })))
     }
 
     /// Makes a policy for this host. It has the host's name, too.
@@ -114,6 +125,15 @@ impl World {
         let made = policies.create(&PostParams::default(), &policy).await;
         made.expect("a policy");
         name
+    }
+
+    /// Edits a policy.
+    #[allow(dead_code, reason = "each test binary uses its part")]
+    pub(crate) async fn ask_anew(&self, name: &str, desired: &Value) {
+        let edit = Patch::Merge(json!({"spec": {"desiredState": desired}}));
+        let policies = Api::<NodeNetworkConfigurationPolicy>::all(self.client.clone());
+        let edited = policies.patch(name, &PatchParams::default(), &edit).await;
+        edited.expect("a policy");
     }
 
     /// The host's own cable under a bridge.
@@ -135,9 +155,9 @@ impl World {
     pub(crate) fn words(&self) -> Vec<String> {
         vec![
             format!("--namespace={}", self.namespace),
-            "--checkpoint-timeout-seconds=20".to_owned(),
-            format!("--probe-timeout-seconds={PROBES}"),
-            "--server-patience-seconds=1".to_owned(),
+            format!("--checkpoint-timeout-seconds={}", patient(CHECKPOINT)),
+            format!("--probe-timeout-seconds={}", patient(PROBES)),
+            format!("--server-patience-seconds={}", patient(1)),
             // What failed is not tried again while it is looked at.
             "--initial-backoff-seconds=600".to_owned(),
             "--max-backoff-seconds=600".to_owned(),
@@ -155,7 +175,7 @@ impl World {
         let begun = Instant::now();
         handler.start().expect("a handler");
         while self.says(question).await.is_err() {
-            assert!(begun.elapsed() < SOON, "{}", handler.tail(20));
+            assert!(begun.elapsed() < patience(SOON), "{}", handler.tail(20));
             // Looked at more often than other things, because this one is timed.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -208,6 +228,33 @@ impl World {
         let all: Vec<&str> = text.lines().collect();
         all[all.len().saturating_sub(lines)..].join("\n")
     }
+}
+
+/// What a kubelet says every now and then; the controller manager takes a node for lost that says nothing
+/// for most of a minute.
+async fn beat(nodes: &Api<Node>, name: &str) {
+    let ready = json!([{"type": "Ready", "status": "True", "reason": "Test", "message": "",
+        "lastHeartbeatTime": jiff::Timestamp::now()}]);
+    let status = Patch::Merge(json!({"status": {"conditions": ready}}));
+    let how = PatchParams::default();
+    let written = nodes.patch_status(name, &how, &status).await;
+    written.expect("a status");
+}
+
+/// Beats until it is dropped.
+struct Heart(Option<JoinHandle<()>>);
+
+impl Drop for Heart {
+    fn drop(&mut self) {
+        if let Some(beating) = &self.0 {
+            beating.abort();
+        }
+    }
+}
+
+/// So many seconds, where we are.
+fn patient(seconds: u64) -> u64 {
+    patience(Duration::from_secs(seconds)).as_secs()
 }
 
 /// Waits until a handler has stopped at its point.
