@@ -1,4 +1,4 @@
-//! The operator's checklist names tests that exist, and has a row for every line.
+//! The checklists of operator and handler name tests that exist, and have a row for every line.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,26 +24,31 @@ fn functions(folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The lines there have to be.
-fn lines() -> Vec<String> {
-    let of = |group: &str, count: u32| -> Vec<String> {
-        (1..=count)
-            .map(|number| format!("{group}{number}"))
-            .collect()
-    };
+fn numbered(group: &str, count: u32) -> Vec<String> {
+    let numbers = 1..=count;
+    numbers.map(|number| format!("{group}{number}")).collect()
+}
+
+/// The lines of the operator's checklist.
+fn of_the_operator() -> Vec<String> {
     let never = [25, 27, 44, 46];
     let findings = (1..=62).filter(|number| !never.contains(number));
     [
-        of("N", 23),
-        of("T", 17),
-        of("E", 9),
-        of("R", 14),
-        of("P", 14),
-        of("K", 6),
-        of("C", 7),
+        numbered("N", 23),
+        numbered("T", 17),
+        numbered("E", 9),
+        numbered("R", 14),
+        numbered("P", 14),
+        numbered("K", 6),
+        numbered("C", 7),
         findings.map(|number| format!("F-{number:02}")).collect(),
     ]
     .concat()
+}
+
+/// The lines of the handler's checklist.
+fn of_the_handler() -> Vec<String> {
+    [numbered("H", 18), numbered("R", 7), numbered("E", 15)].concat()
 }
 
 /// What stands in backquotes and looks like the name of a test.
@@ -58,15 +63,15 @@ fn named(text: &str) -> Vec<&str> {
     quoted.filter(is_name).collect()
 }
 
-/// What is wrong with a checklist.
-fn flaws(text: &str, known: &BTreeSet<String>) -> Vec<String> {
+/// What is wrong with a checklist that has to have these lines.
+fn flaws(text: &str, lines: &[String], known: &BTreeSet<String>) -> Vec<String> {
     let mut flaws = Vec::new();
     let rows: Vec<(&str, &str)> = text
         .lines()
         .filter_map(|line| line.strip_prefix("| ")?.split_once(" | "))
         .collect();
-    for line in lines() {
-        let of_line: Vec<_> = rows.iter().filter(|(name, _)| *name == line).collect();
+    for line in lines {
+        let of_line: Vec<_> = rows.iter().filter(|(name, _)| name == line).collect();
         match of_line.as_slice() {
             [(_, row)] => {
                 let answer = row.split_once(" | ").map_or("", |it| it.1);
@@ -83,24 +88,28 @@ fn flaws(text: &str, known: &BTreeSet<String>) -> Vec<String> {
 }
 
 #[test]
-fn the_checklist_is_whole_and_every_test_it_names_is_there() {
+fn a_checklist_is_whole_and_every_test_it_names_is_there() {
     let root = root();
-    let path = root.join("docs/operator-checklist.md");
-    let text = fs::read_to_string(path).expect("the checklist");
     let mut known = BTreeSet::new();
     functions(&root.join("crates"), &mut known);
     functions(&root.join("xtask/tests"), &mut known);
-    let found = flaws(&text, &known);
-    assert!(found.is_empty(), "\n{}", found.join("\n"));
-    assert!(
-        named(&text).len() > 150,
-        "the checklist was not really read"
-    );
+    for (file, lines, names) in [
+        ("operator-checklist.md", of_the_operator(), 150),
+        ("handler-checklist.md", of_the_handler(), 50),
+    ] {
+        let path = root.join("docs").join(file);
+        let text = fs::read_to_string(path).expect("the checklist");
+        let found = flaws(&text, &lines, &known);
+        assert!(found.is_empty(), "{file}:\n{}", found.join("\n"));
+        assert!(named(&text).len() > names, "{file} was not really read");
+    }
 }
 
 #[test]
 fn a_test_that_is_gone_and_a_line_that_is_missing_are_found() {
-    let rows: String = lines()
+    let lines = of_the_operator();
+    let flaws = |text: &str, known: &BTreeSet<String>| flaws(text, &lines, known);
+    let rows: String = lines
         .iter()
         .map(|line| format!("| {line} | asks | `a_test_that_is_there` |\n"))
         .collect();

@@ -1,7 +1,8 @@
 //! What policies ask for here.
 
-use keelson_testbed::DEVICE;
 use serde_json::{Value, json};
+
+pub(crate) use crate::common::desired::nowhere;
 
 /// Whatever has the way out goes under a bridge, which takes its addresses and routes: the same words
 /// for every host.
@@ -23,23 +24,6 @@ pub(crate) fn way_out_under(bridge: &str) -> Value {
             }],
             "routes": {"config": "{{ capture.routes.routes.running }}"},
         },
-    })
-}
-
-/// An address and a way out that lead nowhere.
-pub(crate) fn nowhere() -> Value {
-    json!({
-        "interfaces": [{
-            "name": DEVICE, "type": "ethernet", "state": "up",
-            "ipv4": {
-                "enabled": true, "dhcp": false,
-                "address": [{"ip": "192.0.2.9", "prefix-length": 24}],
-            },
-        }],
-        "routes": {"config": [
-            {"destination": "0.0.0.0/0", "state": "absent"},
-            {"destination": "0.0.0.0/0", "next-hop-address": "192.0.2.1", "next-hop-interface": DEVICE},
-        ]},
     })
 }
 

@@ -1,46 +1,18 @@
 //! What becomes of a change that nothing befalls.
 
+use crate::common::desired;
 use crate::world::World;
 use keelson_host::handler::journal::End;
-use keelson_testbed::DEVICE;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The host's own cable under a bridge that takes its address and its way out.
 pub(crate) fn under_a_bridge(world: &World) -> Value {
-    let (address, gateway) = (world.host.address(), world.network.address());
-    json!({
-        "interfaces": [
-            {
-                "name": "br1", "type": "linux-bridge", "state": "up",
-                "ipv4": {
-                    "enabled": true, "dhcp": false,
-                    "address": [{"ip": address, "prefix-length": 24}],
-                },
-                "bridge": {"options": {"stp": {"enabled": false}}, "port": [{"name": DEVICE, "vlan": {}}]},
-            },
-            {"name": DEVICE, "type": "ethernet", "state": "up", "ipv4": {"enabled": false}, "ipv6": {"enabled": false}},
-        ],
-        "routes": {"config": [
-            {"destination": "0.0.0.0/0", "next-hop-address": gateway, "next-hop-interface": "br1"},
-        ]},
-    })
+    desired::under_a_bridge(world.host.address(), world.network.address())
 }
 
 /// An address and a way out that lead nowhere.
 pub(crate) fn nowhere(_: &World) -> Value {
-    json!({
-        "interfaces": [{
-            "name": DEVICE, "type": "ethernet", "state": "up",
-            "ipv4": {
-                "enabled": true, "dhcp": false,
-                "address": [{"ip": "192.0.2.9", "prefix-length": 24}],
-            },
-        }],
-        "routes": {"config": [
-            {"destination": "0.0.0.0/0", "state": "absent"},
-            {"destination": "0.0.0.0/0", "next-hop-address": "192.0.2.1", "next-hop-interface": DEVICE},
-        ]},
-    })
+    desired::nowhere()
 }
 
 #[tokio::test(flavor = "multi_thread")]
