@@ -54,3 +54,24 @@ fn what_was_not_there_goes_and_nothing_else_is_added() {
     assert_eq!(back(gone.clone(), bridge, had), gone);
     assert_eq!(back(json!({}), json!({}), json!({})), json!({}));
 }
+
+#[test]
+fn a_route_of_a_domain_that_goes_with_it_is_found_by_its_table() {
+    let route = |more: Value| {
+        let mut route = json!({ "destination": "198.51.100.0/24", "next-hop-interface": "eth1" });
+        let more = more.as_object().expect("an object").clone();
+        route.as_object_mut().expect("one").extend(more);
+        json!({ "routes": { "config": [route] } })
+    };
+    let gone = json!({ "state": "absent", "table-id": 100 });
+    let named = json!({ "state": "absent", "table-id": 100, "vrf-name": "blue" });
+    assert_eq!(back(route(named), json!({}), json!({})), route(gone));
+    // One that comes back, or has no other name, keeps its domain.
+    for kept in [
+        json!({ "table-id": 100, "vrf-name": "blue" }),
+        json!({ "state": "absent", "vrf-name": "blue" }),
+    ] {
+        let kept = route(kept);
+        assert_eq!(back(kept.clone(), json!({}), json!({})), kept);
+    }
+}

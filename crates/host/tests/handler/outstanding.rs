@@ -48,6 +48,29 @@ fn ports_are_met_by_what_is_said_of_them() {
 }
 
 #[test]
+fn vlans_of_a_port_are_the_same_one_by_one_and_as_a_range() {
+    let bridge = |vlan: Value| {
+        interface(
+            json!({ "name": "br0", "type": "linux-bridge", "state": "up",
+            "bridge": { "port": [{ "name": "eth1", "vlan": vlan }] } }),
+        )
+    };
+    let trunk = |tags: Value| bridge(json!({ "mode": "trunk", "trunk-tags": tags }));
+    let range = |min: u32, max: u32| json!([{ "id-range": { "min": min, "max": max } }]);
+    let each: Value = (2..=4094).map(|id| json!({ "id": id })).collect();
+    assert_eq!(
+        lacking(trunk(each.clone()), trunk(range(2, 4094))),
+        json!({})
+    );
+    let less = trunk(range(2, 100));
+    assert_eq!(lacking(trunk(each.clone()), less), trunk(each));
+    // Nothing is said of VLANs, and what was there is to go.
+    let none = bridge(json!({}));
+    assert_eq!(lacking(none.clone(), trunk(range(2, 4094))), none);
+    assert_eq!(lacking(none.clone(), none), json!({}));
+}
+
+#[test]
 fn what_is_to_go_is_lacking_while_it_is_there() {
     let nothing = json!({ "interfaces": [] });
     let iface =

@@ -2,7 +2,8 @@
 //!
 //! nmstate takes back the very members a change names. Where those decide about others, more is lost:
 //! addresses with `enabled: false`, what DHCP may bring with `dhcp: false`, and a name that was not
-//! there is not taken away. What stood beside them before goes into the way back here.
+//! there is not taken away. What stood beside them before goes into the way back here; what nmstate
+//! would not take goes out of it.
 
 use keelson_api::policy::State;
 use serde_json::{Map, Value, json};
@@ -38,7 +39,26 @@ pub fn way_back(mut revert: State, desired: &State, before: &State) -> State {
             interface.insert("alt-names".to_owned(), Value::Array(names));
         }
     }
+    forget_domains(&mut revert);
     revert
+}
+
+/// Routes that are to go are found by their tables: nmstate takes none that names a routing domain which
+/// goes along with it.
+fn forget_domains(revert: &mut State) {
+    let routes = revert
+        .get_mut("routes")
+        .and_then(|it| it.get_mut("config"))
+        .and_then(Value::as_array_mut);
+    for route in routes
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        if text(route, "state") == Some("absent") && route.contains_key("table-id") {
+            route.remove("vrf-name");
+        }
+    }
 }
 
 /// The other names an interface is given and did not have, to be taken away.

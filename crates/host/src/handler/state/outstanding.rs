@@ -7,6 +7,7 @@
 
 use keelson_api::policy::State;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 use super::{interfaces, list, text};
 
@@ -160,16 +161,39 @@ fn has_ports(wanted: &[Value], has: Option<&Value>, others_may_be: bool) -> bool
     known && (others_may_be || list(has).count() == wanted.len())
 }
 
-/// Whether a value is met: of an object every member that is given. What is empty is met by nothing.
+/// Whether a value is met: of an object every member that is given.
 fn is_met(wanted: Option<&Value>, has: Option<&Value>) -> bool {
     match (wanted, has) {
         (None, _) => true,
         (Some(Value::Object(wanted)), has) => wanted.iter().all(|(key, value)| {
             let has = has.and_then(|it| it.get(key));
-            is_met(Some(value), has)
+            match key.as_str() {
+                "trunk-tags" => vlans(Some(value)) == vlans(has),
+                // Given and empty, it is a wish for none.
+                "vlan" if is_empty(value) => has.is_none_or(is_empty),
+                _ => is_met(Some(value), has),
+            }
         }),
         (wanted, has) => wanted == has,
     }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty)
+}
+
+/// The VLANs of a port: a difference has each by itself, a host and a policy have ranges.
+fn vlans(tags: Option<&Value>) -> BTreeSet<u64> {
+    let number = |it: &Value, path: &str| it.pointer(path).and_then(Value::as_u64);
+    list(tags)
+        .flat_map(|it| match number(it, "/id") {
+            Some(id) => id..=id,
+            None => {
+                let end = |path| number(it, path).unwrap_or_default();
+                end("/id-range/min")..=end("/id-range/max")
+            }
+        })
+        .collect()
 }
 
 /// Routes or rules that are not there, and those that are there and shall not be.
