@@ -11,6 +11,7 @@ pub mod seen;
 pub use seen::{Kin, Seen, judge};
 
 use crate::home::Home;
+use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
@@ -113,8 +114,8 @@ pub struct Found {
 pub struct Node {
     /// Its number when it was found.
     pub pid: i32,
-    /// How long it had been there then, where that can be told.
-    pub age: Option<Duration>,
+    /// When it was started, where that can be told.
+    pub started: Option<Timestamp>,
     held: Arc<OwnedFd>,
 }
 
@@ -180,11 +181,12 @@ impl Processes {
             .map_or(Kin::Stranger, |seen| judge(&seen, &self.homes))
     }
 
-    /// How long ago a process was started, by the clock that counts since the machine was.
-    fn age(&self, pid: i32) -> Option<Duration> {
+    /// When a process was started, by the clock that counts since the machine was.
+    fn started(&self, pid: i32) -> Option<Timestamp> {
         let stat = fs::read_to_string(self.proc.join(pid.to_string()).join("stat")).ok()?;
         let uptime = fs::read_to_string(self.proc.join("uptime")).ok()?;
-        seen::age(&stat, &uptime, clock_ticks_per_second())
+        let age = seen::age(&stat, &uptime, clock_ticks_per_second())?;
+        Timestamp::now().checked_sub(age).ok()
     }
 
     /// Holds a process that looks like the node, and looks again: if it is still the node and still
@@ -202,8 +204,8 @@ impl Processes {
             }
         };
         let held = Arc::new(held);
-        let age = self.age(pid);
-        let node = Node { pid, age, held };
+        let started = self.started(pid);
+        let node = Node { pid, started, held };
         if self.look(pid) == Kin::Node && !node.is_gone() {
             found.nodes.push(node);
         }

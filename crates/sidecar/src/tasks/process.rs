@@ -5,12 +5,12 @@
 //! contradict each other the sidecar does not see what it would have to end, and says so instead of
 //! claiming an end.
 
-use crate::process::{Found, Insist, Processes};
+use crate::process::{Found, Insist, Node, Processes};
 use crate::rpc::{self, GLANCE, Rpc, Status};
 use crate::site::Site;
 use crate::work::{Done, Run, Trouble};
 use futures::future::{BoxFuture, try_join_all};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use keelson_wire::TaskType;
 use serde_json::json;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use tokio::time::{Instant, sleep};
 
 /// How often a node that starts is asked whether it serves.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// The age of a process is told in hundredths of a second, and read from two files. No node ends, and
-/// is started again, as fast as this.
-const CLOCKS_AGREE: Duration = Duration::from_millis(30);
+/// When a process was started is told in hundredths of a second, and read from two files. No node ends,
+/// and is started again, as fast as this.
+const CLOCKS_AGREE: SignedDuration = SignedDuration::from_millis(30);
 
 /// Stops seid.
 pub async fn stop(site: &Site, run: &Run) -> Done {
@@ -36,12 +36,15 @@ pub async fn stop(site: &Site, run: &Run) -> Done {
 pub async fn restart(asked_at: Timestamp, site: &Site, run: &Run) -> Done {
     const TASK: &str = TaskType::RestartSeid.as_str();
     let restarting = async {
-        match look(TASK, site).await? {
-            Presence::Seen(found) if found.nodes.iter().all(|it| is_new(it.age, asked_at)) => {
-                tracing::info!("seid was started since its restart was asked for");
-            }
-            _ => end(TASK, site, run, site.settings.stop_grace, Insist::Never).await?,
+        // By one look: a node that comes after it is a new one.
+        let mut nodes = found(TASK, site).await?;
+        let all = nodes.len();
+        nodes.retain(|it| !is_new(it.started, asked_at));
+        if nodes.len() < all {
+            tracing::info!("seid was started since its restart was asked for");
         }
+        let grace = site.settings.stop_grace;
+        end_these(TASK, nodes, run, grace, Insist::Never).await?;
         run.progress
             .see(json!({ "waitingFor": "seid to serve again" }));
         serves_again(TASK, site).await
@@ -50,13 +53,9 @@ pub async fn restart(asked_at: Timestamp, site: &Site, run: &Run) -> Done {
     Ok(None)
 }
 
-/// Whether a process of this age was started after a moment. One of unknown age was not.
-fn is_new(age: Option<Duration>, moment: Timestamp) -> bool {
-    let since = Timestamp::now().duration_since(moment);
-    match (age, Duration::try_from(since)) {
-        (Some(age), Ok(since)) => age + CLOCKS_AGREE < since,
-        _ => false,
-    }
+/// Whether a process that was started then was so after a moment. One of which that is not known was not.
+fn is_new(started: Option<Timestamp>, moment: Timestamp) -> bool {
+    started.is_some_and(|it| it.duration_since(moment) > CLOCKS_AGREE)
 }
 
 /// Whether the node runs.
@@ -111,6 +110,16 @@ pub(super) async fn look(task: &'static str, site: &Site) -> Result<Presence, Tr
     Err(Trouble::passing(task, "look for seid", problem))
 }
 
+/// The processes of the node that have to be ended for it to be away.
+async fn found(task: &'static str, site: &Site) -> Result<Vec<Node>, Trouble> {
+    match look(task, site).await? {
+        Presence::Away => Ok(Vec::new()),
+        Presence::Seen(found) => Ok(found.nodes),
+        Presence::Hidden(what) => Err(Trouble::lasting(task, "look for seid", what)
+            .hinting("the pod needs shareProcessNamespace: true, and one home for both")),
+    }
+}
+
 /// Tells seid to end and waits until it has. A node that does not run has ended already.
 pub(super) async fn end(
     task: &'static str,
@@ -119,14 +128,20 @@ pub(super) async fn end(
     grace: Duration,
     insist: Insist,
 ) -> Result<(), Trouble> {
-    let nodes = match look(task, site).await? {
-        Presence::Away => return Ok(()),
-        Presence::Seen(found) => found.nodes,
-        Presence::Hidden(what) => {
-            return Err(Trouble::lasting(task, "look for seid", what)
-                .hinting("the pod needs shareProcessNamespace: true, and one home for both"));
-        }
-    };
+    let nodes = found(task, site).await?;
+    end_these(task, nodes, run, grace, insist).await
+}
+
+async fn end_these(
+    task: &'static str,
+    nodes: Vec<Node>,
+    run: &Run,
+    grace: Duration,
+    insist: Insist,
+) -> Result<(), Trouble> {
+    if nodes.is_empty() {
+        return Ok(());
+    }
     for node in &nodes {
         tracing::info!(task, pid = node.pid, "seid is told to end");
     }
