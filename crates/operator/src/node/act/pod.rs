@@ -56,7 +56,8 @@ impl Act<'_> {
     /// the next one is ready is nobody's business here: it cannot be before it is approved.
     pub(super) async fn replace_pod(&self, plan: &Plan) -> Done {
         let Some(pod) = &self.sight.pod else {
-            return Ok(());
+            // What comes is made of whatever template its controller knows.
+            return self.current_revision().map(drop);
         };
         if !plan.replaces(&self.seen(pod)) {
             return Ok(());
@@ -97,10 +98,14 @@ impl Act<'_> {
         if let Some(it) = put_back::due(plan, entry, pod, status, now) {
             return Err(Problem::fatal(put_back::told(&[it])));
         }
+        let made = self.seen(pod);
+        if plan.replaces(&made) {
+            // It came of the template before, which its controller had not seen replaced.
+            return self.replace_pod(plan).await;
+        }
         if let Some((container, why)) = &pod.stuck {
             return Err(waiting(Some(format!("{container}: {why}"))));
         }
-        let made = self.seen(pod);
         let as_asked = made.image == want.image
             && made.sidecar_image == want.sidecar_image
             && made.proxy_image == want.proxy_image;
