@@ -2,6 +2,8 @@
 
 #[path = "host_decisions/certificates.rs"]
 mod certificates;
+#[path = "host_decisions/farewells.rs"]
+mod farewells;
 #[path = "host_decisions/intervals.rs"]
 mod intervals;
 #[path = "host_decisions/platform.rs"]

@@ -20,6 +20,7 @@ use super::status::same;
 
 pub mod claims;
 pub mod controller;
+pub mod farewells;
 pub mod known;
 pub mod seen;
 mod sweep;

@@ -4,7 +4,7 @@
 //! operator counts them, and takes out those of nodes and policies that are no more. What it does not
 //! know of a claim it leaves as it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -56,12 +56,11 @@ impl Claims {
         counts
     }
 
-    /// The rest, without those of these nodes and of the policies with these uids.
-    pub fn without(&self, nodes: &BTreeSet<String>, policies: &BTreeSet<String>) -> Self {
+    /// The rest, without those that are like this.
+    pub fn without(&self, gone: impl Fn(&Claim) -> bool) -> Self {
         let mut rest = self.0.clone();
         if let Some(all) = rest.get_mut(CLAIMS).and_then(Value::as_array_mut) {
-            let gone = |it: &Claim| nodes.contains(&it.node) || policies.contains(&it.policy);
-            all.retain(|it| !claim(it).as_ref().is_some_and(gone));
+            all.retain(|it| !claim(it).as_ref().is_some_and(&gone));
         }
         Self(rest)
     }

@@ -17,6 +17,7 @@ use keelson_cluster::{Calls, Error, Key};
 use kube::api::ApiResource;
 use serde_json::{Map, Value, json};
 
+use super::farewells::Farewells;
 use super::known::{Subject, handles};
 use super::seen::Policy;
 use super::{Host, status, sweep};
@@ -35,12 +36,17 @@ const SOON: Duration = Duration::from_secs(2);
 pub struct Controller {
     pub(super) calls: Calls,
     pub(super) world: World,
+    pub(super) farewells: Farewells,
 }
 
 impl Controller {
     /// A controller that has not looked at anything yet.
     pub fn new(calls: Calls, world: World) -> Self {
-        Self { calls, world }
+        Self {
+            calls,
+            world,
+            farewells: Farewells::default(),
+        }
     }
 
     /// Looks after policies, for ever. Begin to watch first.
@@ -122,6 +128,13 @@ impl Controller {
             node,
         });
         (hosts.collect(), until)
+    }
+
+    /// The nodes that a handler looks after by itself.
+    pub(super) fn attended(&self) -> BTreeSet<String> {
+        let (hosts, _) = self.hosts();
+        let attended = hosts.iter().filter(|it| it.handled && it.node.ready);
+        attended.map(|it| it.node.name.clone()).collect()
     }
 
     async fn write(&self, policy: &Policy, status: &Status) -> Result<(), Error> {

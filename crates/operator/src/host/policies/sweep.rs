@@ -1,7 +1,9 @@
 //! What is left of policies and nodes that are gone, taken away: enactments and claims.
 //!
-//! Handlers take away their own, but one whose host is down does not. Watches of several kinds are not
-//! at the same point, so that something is gone is asked for before anything is taken away for it.
+//! Handlers take away their own, but one whose host is down does not. One that runs may have to lead its
+//! host back first, when it is its turn: what is its own is left to it while [that goes on](super::farewells).
+//! Watches of several kinds are not at the same point, so that something is gone is asked for before
+//! anything is taken away for it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,10 +19,14 @@ use serde_json::json;
 
 use super::claims::{Claim, Claims};
 use super::controller::{Controller, key};
+use super::known::Subject;
 use super::seen::Enactment;
 
 /// How soon to look again at what our watches do not know yet.
 const UNHEARD: Duration = Duration::from_secs(1);
+
+/// How soon to look again whether handlers have taken away what is theirs.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// How many enactments are taken away at the same time.
 const AT_ONCE: usize = 8;
@@ -33,6 +39,11 @@ pub(super) async fn enactments(
     let known = &controller.world.policies;
     let mut left = known.enactments.all();
     left.retain(|(_, it)| it.policy == policy);
+    let attended = controller.attended();
+    let theirs = left.iter().map(|(_, it)| it.node.clone());
+    let theirs = theirs.filter(|it| attended.contains(it)).collect();
+    let subject = Subject::Policy(policy.to_owned());
+    let farewell = controller.farewells.goes_on(&subject, theirs);
     if left.is_empty() {
         return Ok(None);
     }
@@ -44,18 +55,21 @@ pub(super) async fn enactments(
     if there.is_some() {
         return Ok(Some(UNHEARD));
     }
-    let count = left.len();
-    tracing::info!(
-        policy,
-        count,
-        "enactments of a policy that is gone are taken away"
-    );
+    left.retain(|(_, it)| !(farewell && attended.contains(&it.node)));
+    if !left.is_empty() {
+        let count = left.len();
+        tracing::info!(
+            policy,
+            count,
+            "enactments of a policy that is gone are taken away"
+        );
+    }
     stream::iter(left)
         .map(|(at, it)| remove(controller, at, it))
         .buffer_unordered(AT_ONCE)
         .try_collect::<()>()
         .await?;
-    Ok(None)
+    Ok(farewell.then_some(AGAIN))
 }
 
 async fn remove(controller: &Controller, at: Key, seen: Arc<Enactment>) -> Result<(), Error> {
@@ -80,9 +94,20 @@ pub(super) async fn claims(controller: &Controller) -> Result<Option<Duration>, 
     };
     let nodes = gone_nodes(controller, claims).await?;
     let policies = gone_policies(controller, claims).await?;
-    let rest = claims.without(&nodes, &policies);
+    let attended = controller.attended();
+    let parts = |it: &Claim| policies.contains(&it.policy) && attended.contains(&it.node);
+    let theirs = claims.all().filter(parts);
+    let theirs = theirs.map(|it| format!("{} {}", it.policy, it.node));
+    let farewell = controller
+        .farewells
+        .goes_on(&Subject::Claims, theirs.collect());
+    let rest = claims.without(|it| {
+        let parts = farewell && parts(it);
+        nodes.contains(&it.node) || policies.contains(&it.policy) && !parts
+    });
+    let again = farewell.then_some(AGAIN);
     if rest == *claims {
-        return Ok(None);
+        return Ok(again);
     }
     tracing::info!(
         ?nodes,
@@ -97,7 +122,7 @@ pub(super) async fn claims(controller: &Controller) -> Result<Option<Duration>, 
     calls
         .merge::<ConfigMap>(&at.namespace, &at.name, &patch)
         .await?;
-    Ok(None)
+    Ok(again)
 }
 
 async fn gone_nodes(controller: &Controller, claims: &Claims) -> Result<BTreeSet<String>, Error> {
