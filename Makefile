@@ -19,6 +19,8 @@ SIZE ?= 2GiB
 NODES ?= 1000
 SETTLED ?= 10000
 MINUTES ?= 10
+# How many tests of a program run at the same time. They mostly wait: for pods, for leases, for deadlines.
+THREADS ?= 5
 # Random tests draw the same cases in every `make test`, so that a change that did not cause a
 # failure does not meet one; `make soak` draws new ones.
 SEED ?= 20261115
@@ -57,11 +59,11 @@ test: ## Run everything a change must pass
 	$(TESTBED) prepare
 	@# Those of the images, so that no test waits for a compiler.
 	$(CARGO) build --locked --bins --package keelson-operator --package keelson-proxy --package keelson-sidecar --package keelson-host
-	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked
+	RUST_TEST_THREADS=$(THREADS) PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --workspace --locked
 	$(TESTBED) sweep
 
-# What nmstate and NetworkManager's bus cost is what a kernel without help of the processor is slow at.
-QUICKER = $(foreach it,nmstate nispor zbus zvariant,--config 'profile.dev.package.$(it).opt-level=2')
+# What others wrote is most of what runs there, and a kernel without help of the processor is slow at it.
+QUICKER = --config 'profile.dev.package."*".opt-level=2'
 
 .PHONY: test-kernel
 test-kernel: ## Run the tests of bond, VLAN, dummy and VRF devices in Debian's kernel, which this machine's has not
@@ -91,11 +93,14 @@ soak: ## Repeat the tests that start, kill and break things, with new random cas
 	KEELSON_SOAK_KILLS=200 $(CARGO) test --locked --package keelson-sidecar --test outside killed
 	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-operator --test cuts --test host -- --nocapture
 	$(CARGO) build --locked --release --package keelson-host
+	$(CARGO) build --locked --release --package keelson-bare-nmstate
 	KEELSON_SOAK=1 KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
 		$(CARGO) test --locked --package keelson-host --test away --test outages --test server --test server_side -- --nocapture --test-threads=1
 	KEELSON_SOAK=1 $(CARGO) test --locked --package keelson-host --test network --test fleet -- --nocapture
 	KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
 		$(CARGO) test --locked --package keelson-host --test network cost -- --nocapture --test-threads=1
+	KEELSON_SOAK=1 KEELSON_HOST_PROGRAM=$(CURDIR)/target/release/keelson-host \
+		$(CARGO) test --locked --package keelson-host --test fleet brought -- --nocapture
 	@for round in $$(seq $(SOAK_ROUNDS)); do \
 		echo "round $$round of $(SOAK_ROUNDS)"; \
 		KEELSON_SOAK=1 $(CARGO) test --quiet --locked --package keelson-testbed --package keelson-tls --package keelson-proxy --package keelson-sidecar || exit 1; \

@@ -143,6 +143,10 @@ pub const HANDLER_SOCKET: &str = "/run/keelson-host/health.sock";
 /// The program in its image, for probes that run it.
 pub const PROGRAM: &str = "/bin/keelson-host";
 
+/// The program beside it that takes the network of its host. As long as the kernel lets the name of a
+/// process be.
+pub const HANDLER_PROGRAM: &str = "keelson-handler";
+
 /// The handler's DaemonSet and account.
 pub const HANDLER: &str = "nmstate-handler";
 

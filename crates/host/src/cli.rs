@@ -98,8 +98,6 @@ pub enum Task {
     Webhook,
     /// Counts policies, enactments, interfaces and routes.
     Metrics,
-    /// Brings the network of this host to what policies ask for.
-    Handler(Handling),
     /// Asks the handler of this container how it is; the exit code says it.
     Probe {
         /// Where the handler answers.
@@ -108,6 +106,17 @@ pub enum Task {
         /// What to ask.
         question: Question,
     },
+    /// What takes the network of this host.
+    #[command(flatten)]
+    OnHost(Box<OnHost>),
+}
+
+/// What takes the network of this host, and is done by a program of its own:
+/// [`HANDLER_PROGRAM`](keelson_api::host::HANDLER_PROGRAM).
+#[derive(Clone, Debug, Subcommand)]
+pub enum OnHost {
+    /// Brings the network of this host to what policies ask for.
+    Handler(Handling),
     /// Says what the handler of this host does and what is in its journal; needs no API server.
     Status(Handling),
     /// Finishes or undoes the change in the journal; needs no API server. For a console, and before the

@@ -15,6 +15,7 @@
 pub mod bootstrap;
 pub mod changes;
 pub mod claims;
+pub mod clock;
 pub mod console;
 pub mod counts;
 pub mod decide;

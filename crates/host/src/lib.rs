@@ -1,5 +1,5 @@
 //! The host components of `nmstate.io`: the webhook and the metrics, each a role of one program, and
-//! the decisions of the [`handler`].
+//! the [`handler`], a program of its own behind the same command line ([`run`]).
 //!
 //! [`cli`] says which role, and with what. [`files`] reads certificate and TLS profile and never
 //! gives up the last good ones; [`serving`] listens with them and answers on the health port

@@ -1,5 +1,5 @@
-//! `keelson-host`: the handler, the webhook and the metrics of `nmstate.io`. A drop-in for the handler
-//! image of kubernetes-nmstate.
+//! `keelson-host`: the webhook and the metrics of `nmstate.io`, and the way to the handler. A drop-in for
+//! the program in the handler image of kubernetes-nmstate.
 
 use clap::Parser;
 use keelson_host::cli::Cli;
@@ -13,5 +13,5 @@ use std::process::ExitCode;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    run::run(&Cli::parse())
+    run::host(&Cli::parse())
 }

@@ -1,5 +1,5 @@
-//! Which images there are, and what is in each: one program, the shared libraries it is linked to,
-//! and the few files it cannot do without.
+//! Which images there are, and what is in each: one program (the host components have a second one
+//! beside it), the shared libraries it is linked to, and the few files it cannot do without.
 //!
 //! Every image runs as a user with a number and no name, and none expects to write to its own root.
 //! The images of `make images`, of tests and of `make up` come from this one table; the profile the
@@ -59,14 +59,20 @@ pub fn products(profile: Profile, folder: &Path) -> Result<Vec<Image>, Error> {
     let image = |product: Product| {
         let program = stripped(&built[&product], folder)?;
         let mut image = of_program(name(product), product.name(), program)?;
+        if let Some(beside) = product.beside() {
+            let program = built[&product].with_file_name(beside);
+            image
+                .content
+                .extend(called(beside, stripped(&program, folder)?)?);
+        }
         match product {
             Product::Operator | Product::Host => {}
             Product::Proxy => image.content.extend([authorities()]),
             Product::Sidecar => {
                 // The name a pod calls it by is the one of the program it follows.
-                let called = Content::Link(product.name().into());
-                let called = ("bin/seictl".to_owned(), called);
-                image.content.extend([called, authorities(), scratch()]);
+                let other = Content::Link(product.name().into());
+                let other = ("bin/seictl".to_owned(), other);
+                image.content.extend([other, authorities(), scratch()]);
             }
         }
         Ok(image)
@@ -123,15 +129,20 @@ pub(crate) fn written(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// One program with what it is linked to.
-fn of_program(name: String, called: &str, program: PathBuf) -> Result<Image, Error> {
-    let mut content: BTreeMap<_, _> = linked(&program)?.collect();
-    content.insert(format!("bin/{called}"), Content::Program(program));
+fn of_program(name: String, program: &str, file: PathBuf) -> Result<Image, Error> {
     Ok(Image {
         name,
-        entrypoint: vec![format!("/bin/{called}")],
+        entrypoint: vec![format!("/bin/{program}")],
         user: non_root(),
-        content,
+        content: called(program, file)?,
     })
+}
+
+/// A program under its name, and what it is linked to.
+fn called(name: &str, program: PathBuf) -> Result<BTreeMap<String, Content>, Error> {
+    let mut content: BTreeMap<_, _> = linked(&program)?.collect();
+    content.insert(format!("bin/{name}"), Content::Program(program));
+    Ok(content)
 }
 
 /// A program that waits to be ended and does nothing else.

@@ -24,7 +24,7 @@ pub enum Product {
     Proxy,
     /// Beside every node.
     Sidecar,
-    /// The webhook and the metrics of nmstate.io.
+    /// The host components of nmstate.io.
     Host,
 }
 
@@ -39,6 +39,14 @@ impl Product {
             Self::Proxy => "keelson-proxy",
             Self::Sidecar => "keelson-sidecar",
             Self::Host => "keelson-host",
+        }
+    }
+
+    /// The program it starts, which has to be beside it.
+    pub(crate) const fn beside(self) -> Option<&'static str> {
+        match self {
+            Self::Host => Some("keelson-handler"),
+            Self::Operator | Self::Proxy | Self::Sidecar => None,
         }
     }
 }

@@ -151,6 +151,11 @@ const TABLE: &[Row] = &[
         never: &[],
     },
     Row {
+        name: "keelson-bare-nmstate",
+        may_use: &[],
+        never: &["kube"],
+    },
+    Row {
         name: "keelson-raw-hyper",
         may_use: &[],
         never: &["kube"],

@@ -8,24 +8,32 @@
 
 mod conclude;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use keelson_api::policy::State;
-use nix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
 
+use super::clock::SinceBoot;
 use super::journal::{self, Checkpoint, End, Entry, Journal, Phase, Policy};
-use super::network_manager::{self, NetworkManager};
+use super::network_manager::{NetworkManager, Trouble};
 use super::points::{Act, around};
 use super::probe::{Baseline, Origin, Probe, Unanswered};
 use super::probing::Probes;
-use super::worker::{self, Worker};
+use super::worker::{self, Before, Worker};
 
 /// How long probes have before a change: who does not answer by then does not count after it.
 const BASELINE: Duration = Duration::from_secs(4);
+
+/// How long ago the host may have been looked at for that to be its state before a change. A look takes as
+/// long as a small change, and somebody else may come between any look and what follows it.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Why a change is undone whose checkpoint is gone as soon as it was made.
+const LOST: &str = "NetworkManager has lost the checkpoint of this change";
 
 /// Every probe there is.
 const ALL: [Probe; 4] = [
@@ -53,6 +61,8 @@ pub struct Wanted {
     pub origin: Origin,
     /// The state, captures filled in.
     pub desired: State,
+    /// The host as it was when that was compared with it, if it was.
+    pub before: Option<Before>,
 }
 
 /// Why nothing was begun. The host is as it was.
@@ -84,7 +94,7 @@ pub enum NotBegun {
     Nmstate(#[from] worker::Trouble),
     /// NetworkManager is away.
     #[error("nothing was changed: {0}")]
-    NetworkManager(#[from] network_manager::Trouble),
+    NetworkManager(#[from] Trouble),
 }
 
 /// Who saw the state applied and verified by nmstate.
@@ -111,6 +121,30 @@ pub struct Ended {
     pub desired: State,
     /// The state that leads back.
     pub revert: State,
+}
+
+/// The NetworkManager of a change, and the checkpoints it named a moment ago, if it did.
+pub struct Met {
+    manager: NetworkManager,
+    pending: Option<Vec<Checkpoint>>,
+}
+
+impl From<NetworkManager> for Met {
+    fn from(manager: NetworkManager) -> Self {
+        Self {
+            manager,
+            pending: None,
+        }
+    }
+}
+
+/// A change that is about to be made.
+struct Prepared {
+    entry: Entry,
+    /// The NetworkManager it was prepared with.
+    manager: NetworkManager,
+    /// Checkpoints from here on are ours.
+    since: SinceBoot,
 }
 
 /// Everything a change takes.
@@ -143,22 +177,31 @@ impl Changes {
             "preparing a change for policy {}",
             wanted.policy.name
         ));
-        let (entry, since) = tokio::select! {
+        let Prepared {
+            entry,
+            manager,
+            since,
+        } = tokio::select! {
             prepared = self.prepare(wanted) => prepared?,
             () = leaving.cancelled() => return Err(NotBegun::Leaving),
         };
-        around(Act::NotePrepared, async { self.journal.write(&entry) }).await?;
+        around(Act::NotePrepared, async { self.journal.begin(&entry) }).await?;
         let applying = entry.at(Phase::Applying);
-        around(Act::NoteApplying, async { self.journal.write(&applying) }).await?;
-        let entry = self.apply(applying, since).await;
-        Ok(self.conclude(entry, Witness::Here).await)
+        around(Act::NoteApplying, async { self.journal.note(&applying) }).await?;
+        let (entry, met) = self.apply(applying, manager, since).await;
+        Ok(self.conclude(entry, met, Witness::Here).await)
     }
 
-    /// What passes before the change.
-    async fn baseline(&self, origin: Origin) -> Result<Baseline, NotBegun> {
+    /// What passes before the change. At first it is asked whom the state of before names.
+    async fn baseline(&self, origin: Origin, before: &State) -> Result<Baseline, NotBegun> {
         let all: BTreeSet<Probe> = ALL.into();
         let within = BASELINE.min(self.times.probes);
-        let answers = self.probes.ask(&all, within, || self.seen()).await;
+        let known = Cell::new(Some(before));
+        let look = async || match known.take() {
+            Some(state) => Ok(state.clone()),
+            None => self.seen().await,
+        };
+        let answers = self.probes.ask(&all, within, look).await;
         tracing::debug!("baseline asked");
         let baseline = Baseline {
             origin,
@@ -172,13 +215,12 @@ impl Changes {
 
     /// Waits until nobody else's checkpoint is pending, as long as one of ours would be. Gives the time
     /// on the clock of checkpoints.
-    async fn free(&self) -> Result<u64, NotBegun> {
+    async fn free(&self, manager: &NetworkManager) -> Result<SinceBoot, NotBegun> {
         let until = tokio::time::Instant::now() + self.times.checkpoint;
         loop {
-            let manager = NetworkManager::meet_started().await?;
             let pending = manager.checkpoints().await?;
             let Some(foreign) = pending.first() else {
-                return Ok(since_boot());
+                return Ok(SinceBoot::now());
             };
             if tokio::time::Instant::now() > until {
                 return Err(NotBegun::Foreign(foreign.path.clone()));
@@ -188,17 +230,34 @@ impl Changes {
         }
     }
 
-    /// Everything that is written down before a change, and the time on the clock of checkpoints.
-    async fn prepare(&self, wanted: Wanted) -> Result<(Entry, u64), NotBegun> {
+    /// The host before a change: as it was looked at last, unless that is too long ago.
+    async fn before(&self, known: Option<Before>, desired: &State) -> Result<Before, NotBegun> {
+        match known.filter(|it| it.looked.ago() <= FRESH) {
+            Some(before) => Ok(before),
+            None => Ok(self.worker.before(desired.clone()).await?),
+        }
+    }
+
+    /// Everything that is written down before a change.
+    async fn prepare(&self, wanted: Wanted) -> Result<Prepared, NotBegun> {
         if let Some(aside) = self.journal.aside()?.into_iter().next() {
             return Err(NotBegun::Aside(aside));
         }
-        let baseline = self.baseline(wanted.origin).await?;
-        let since = self.free().await?;
-        let profiles = async { NetworkManager::meet_started().await?.profiles().await };
-        let before = self.worker.before(wanted.desired.clone());
-        let (before, profiles) = tokio::join!(before, profiles);
-        let before = before?;
+        let mut before = self.before(wanted.before, &wanted.desired).await?;
+        tracing::debug!("network read");
+        let profiles = async {
+            let manager = NetworkManager::meet_started().await?;
+            let profiles = manager.profiles().await?;
+            Ok::<_, NotBegun>((manager, profiles))
+        };
+        let baseline = self.baseline(wanted.origin, &before.state);
+        let (baseline, profiles) = tokio::join!(baseline, profiles);
+        let (baseline, (manager, mut profiles)) = (baseline?, profiles?);
+        let since = self.free(&manager).await?;
+        if before.looked.ago() > FRESH {
+            before = self.before(None, &wanted.desired).await?;
+            profiles = manager.profiles().await?;
+        }
         let entry = Entry {
             phase: Phase::Prepared,
             end: None,
@@ -209,37 +268,57 @@ impl Changes {
             desired: wanted.desired,
             before: before.state,
             revert: before.revert,
-            profiles: profiles?,
+            profiles,
             baseline,
             checkpoint: None,
         };
-        Ok((entry, since))
+        Ok(Prepared {
+            entry,
+            manager,
+            since,
+        })
     }
 
-    /// Applies the state. Whatever goes wrong is found in the entry: it is undone.
-    async fn apply(&self, entry: Entry, since: u64) -> Entry {
+    /// Applies the state, and says which checkpoints are pending then. Whatever goes wrong is found in the
+    /// entry: it is undone.
+    async fn apply(
+        &self,
+        entry: Entry,
+        manager: NetworkManager,
+        since: SinceBoot,
+    ) -> (Entry, Option<Met>) {
         self.says(format!("applying policy {}", entry.policy.name));
         let state = entry.desired.clone();
         let applied = around(Act::Apply, self.worker.apply(state, self.times.checkpoint)).await;
         tracing::debug!("state applied");
         self.moved();
+        let met = Met::from(manager);
         if let Err(trouble) = applied {
-            return entry.because(trouble.to_string());
+            return (entry.because(trouble.to_string()), Some(met));
         }
-        let checkpoint = match own(since).await {
-            Ok(checkpoint) => checkpoint,
-            Err(why) => return entry.because(why),
+        let (manager, pending) = match pending(Some(met), NetworkManager::meet).await {
+            Ok(found) => found,
+            Err(trouble) => return (entry.because(trouble.to_string()), None),
         };
-        let applied = entry.applied(checkpoint);
-        let noted = around(Act::NoteApplied, async { self.journal.write(&applied) }).await;
-        match noted {
+        let own = own(&pending, since).cloned();
+        let met = Met {
+            manager,
+            pending: Some(pending),
+        };
+        let Some(own) = own else {
+            return (entry.because(LOST.to_owned()), Some(met));
+        };
+        let applied = entry.applied(own);
+        let noted = around(Act::NoteApplied, async { self.journal.note(&applied) }).await;
+        let entry = match noted {
             Ok(()) => applied,
             // What is known of the checkpoint is used for going back.
             Err(trouble) => Entry {
                 phase: Phase::Applying,
                 ..applied.because(trouble.to_string())
             },
-        }
+        };
+        (entry, Some(met))
     }
 
     /// The network as it is. Name servers are NetworkManager's to tell, because the file in a container
@@ -265,7 +344,7 @@ impl Changes {
     fn waits_for(&self, foreign: &Checkpoint) {
         let left = match foreign.deadline_ms {
             Some(deadline) => {
-                let left = deadline.saturating_sub(since_boot()) / 1000;
+                let left = deadline.saturating_sub(SinceBoot::now().0) / 1000;
                 format!("NetworkManager rolls it back in {left} s")
             }
             None => "it has no deadline: commit it or roll it back".to_owned(),
@@ -282,17 +361,25 @@ impl Changes {
 
 /// The checkpoint nmstate has just made. NetworkManager lets no second one be made beside it without
 /// being told to, so ours is the first.
-async fn own(since: u64) -> Result<Checkpoint, String> {
-    let pending = async { NetworkManager::meet().await?.checkpoints().await };
-    let pending = pending.await.map_err(|trouble| trouble.to_string())?;
-    let mut made = pending.into_iter().filter(|it| it.created_ms >= since);
-    made.next()
-        .ok_or_else(|| "NetworkManager has lost the checkpoint of this change".to_owned())
+fn own(pending: &[Checkpoint], since: SinceBoot) -> Option<&Checkpoint> {
+    pending.iter().find(|it| it.created_ms >= since.0)
 }
 
-/// Milliseconds since the host booted, sleep included: the clock of checkpoints.
-fn since_boot() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from);
-    let milliseconds = now.unwrap_or_default().as_millis();
-    u64::try_from(milliseconds).unwrap_or(u64::MAX)
+/// The checkpoints of the NetworkManager that was met, or, where it does not answer, of another one.
+async fn pending(
+    met: Option<Met>,
+    another: impl AsyncFnOnce() -> Result<NetworkManager, Trouble>,
+) -> Result<(NetworkManager, Vec<Checkpoint>), Trouble> {
+    if let Some(Met { manager, pending }) = met {
+        let pending = match pending {
+            Some(pending) => Ok(pending),
+            None => manager.checkpoints().await,
+        };
+        if let Ok(pending) = pending {
+            return Ok((manager, pending));
+        }
+    }
+    let manager = another().await?;
+    let pending = manager.checkpoints().await?;
+    Ok((manager, pending))
 }

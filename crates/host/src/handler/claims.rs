@@ -266,3 +266,14 @@ impl Claims {
         all.find(|it| it.node == node && it.policy == policy)
     }
 }
+
+/// Why the rest stop, in words.
+pub fn stopped(because: &[(String, Fate)]) -> String {
+    let each = because.iter().map(|(node, fate)| match fate {
+        Fate::Lost => format!("node {node} was not heard of again"),
+        Fate::Failed => format!("it failed on node {node}"),
+        Fate::Held => format!("node {node} is under change"),
+    });
+    let each: Vec<String> = each.collect();
+    each.join(", ")
+}

@@ -8,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::bootstrap::is_bootstrap;
 use super::changes::Wanted;
+use super::claims::stopped;
 use super::journal::End;
 use super::probe::Origin;
 use super::records::{Policy, Record};
@@ -32,6 +33,14 @@ impl Handler {
 
     /// Takes leave of policies that are gone, and of those that are for others.
     pub(super) async fn depart(&mut self, ours: &[Policy], others: &[Policy]) {
+        let listed = |uid: &str| ours.iter().chain(others).any(|it| it.uid == uid);
+        for (uid, last) in self.server.last_words(listed) {
+            if let Some(mut record) = self.records.get(&uid).cloned() {
+                // An edit right before it was deleted counts too.
+                record.policy.revert_on_delete = Policy::from(&last).revert_on_delete;
+                self.records.put(record);
+            }
+        }
         let known: Vec<Record> = self.records.all().into_iter().cloned().collect();
         for record in known {
             let uid = &record.policy.uid;
@@ -86,25 +95,38 @@ impl Handler {
             self.warn(&record.policy, why);
             return true;
         }
+        record.again = Some(now + AGAIN);
+        if let Err(why) = self.has_its_turn(&record.policy).await {
+            // Waiting is no attempt: the others are not hindered, and neither is this host.
+            tracing::info!(policy = record.policy.name, "the way back waits: {why}");
+            self.records.put(record);
+            return false;
+        }
         let asked = self.asked.entry(record.policy.uid.clone()).or_default();
         *asked += 1;
         let last = *asked >= ATTEMPTS;
-        let tried = self.try_to_go_back(&record, undo).await;
-        match tried {
-            Ok(()) => true,
-            Err(why) => {
-                tracing::warn!(policy = record.policy.name, "{why}");
-                if last {
-                    let why = format!(
-                        "policy {} is deleted and the host did not go back: {why}",
-                        record.policy.name
-                    );
-                    self.warn(&record.policy, why);
-                }
-                record.again = Some(now + AGAIN);
-                self.records.put(record);
-                last
-            }
+        let Err(why) = self.try_to_go_back(&record, undo).await else {
+            return true;
+        };
+        tracing::warn!(policy = record.policy.name, "{why}");
+        if last {
+            let why = format!(
+                "policy {} is deleted and the host did not go back: {why}",
+                record.policy.name
+            );
+            self.warn(&record.policy, why);
+        }
+        self.records.put(record);
+        last
+    }
+
+    /// Asks for this host's turn; the error is why it has to wait.
+    async fn has_its_turn(&self, policy: &Policy) -> Result<(), String> {
+        match self.claim(policy).await {
+            Ok(Place::Yours) => Ok(()),
+            Ok(Place::Wait { holders }) => Err(format!("for {}", holders.join(", "))),
+            Ok(Place::Stop { because }) => Err(stopped(&because)),
+            Err(trouble) => Err(trouble.to_string()),
         }
     }
 
@@ -113,16 +135,11 @@ impl Handler {
         record: &Record,
         undo: keelson_api::policy::State,
     ) -> Result<(), String> {
-        let place = self.claim(&record.policy).await;
-        match place.map_err(|trouble| trouble.to_string())? {
-            Place::Yours => {}
-            Place::Wait { holders } => return Err(format!("waiting for {}", holders.join(", "))),
-            Place::Stop { .. } => return Err("others were lost or failed".to_owned()),
-        }
         let wanted = Wanted {
             policy: record.policy.named(),
             origin: Origin::ApiServer,
             desired: undo,
+            before: None,
         };
         let made = self.changes.make(wanted, &self.leaving).await;
         self.look = true;

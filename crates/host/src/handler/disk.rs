@@ -1,13 +1,13 @@
 //! Files that survive any crash: each is its old text or its new one, whatever happens in between.
 //!
 //! A file is written beside its place, brought to disk and renamed, and then the folder is brought to
-//! disk. Only root may read it, because states and connection profiles have keys in them. A file that
-//! cannot be understood is put aside under another name, never written over. What the texts mean is for
-//! whoever keeps them.
+//! disk. A line added to one is there whole or is not read. Only root may read it, because states and
+//! connection profiles have keys in them. A file that cannot be understood is put aside under another
+//! name, never written over. What the texts mean is for whoever keeps them.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -34,6 +34,15 @@ pub struct Refused {
 fn refused(path: &Path, verb: &'static str) -> impl FnOnce(io::Error) -> Refused {
     let path = path.to_owned();
     move |source| Refused { path, verb, source }
+}
+
+/// What a text is to outlive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlives {
+    /// The process that wrote it, which takes no time.
+    Process,
+    /// The host: it is on disk.
+    Host,
 }
 
 /// Why a text cannot be understood.
@@ -70,15 +79,18 @@ pub fn understood<T: DeserializeOwned>(newest: u32, bytes: &[u8]) -> Result<T, U
         Ok(_) | Err(_) => {}
     }
     let read = serde_json::from_slice::<Text<T>>(bytes);
-    read.map(|text| text.content).map_err(|error| {
-        // The place says enough; the text may be a key.
-        Unread::Unreadable(format!(
-            "{:?} error in line {}, column {}",
-            error.classify(),
-            error.line(),
-            error.column()
-        ))
-    })
+    read.map(|text| text.content)
+        .map_err(|error| unreadable(&error, 0))
+}
+
+/// Where a text goes wrong, that many lines into its file. The place says enough; the text may be a key.
+pub fn unreadable(error: &serde_json::Error, above: usize) -> Unread {
+    Unread::Unreadable(format!(
+        "{:?} error in line {}, column {}",
+        error.classify(),
+        above + error.line(),
+        error.column()
+    ))
 }
 
 /// A folder of such files.
@@ -114,6 +126,13 @@ impl Folder {
     /// Writes a file. Once it returns, the text is found after any crash; if it fails, what was written
     /// before is still there.
     pub fn write(&self, name: &str, text: serde_json::Result<Vec<u8>>) -> Result<(), Refused> {
+        self.replace(name, text)?;
+        self.settle()
+    }
+
+    /// Writes a file. Whoever reads it from now on finds the text; after a loss of power it may be the one
+    /// of before, until the folder is brought to disk.
+    pub fn replace(&self, name: &str, text: serde_json::Result<Vec<u8>>) -> Result<(), Refused> {
         let beside = self.path(&format!("{name}{UNFINISHED}"));
         let path = self.path(name);
         let replaced = text
@@ -124,9 +143,47 @@ impl Folder {
         if replaced.is_err() {
             // What is left lies about under a name nobody reads, and goes before the next is written.
             let _ = fs::remove_file(&beside);
-            return replaced;
         }
-        self.settle()
+        replaced
+    }
+
+    /// Adds a line to a file of whole lines; where there is none, nothing is done, and that is said. If it
+    /// fails, the file is as it was.
+    pub fn append(
+        &self,
+        name: &str,
+        line: serde_json::Result<Vec<u8>>,
+        outlives: Outlives,
+    ) -> Result<bool, Refused> {
+        let path = self.path(name);
+        let added = || -> io::Result<bool> {
+            let mut line = line?;
+            line.push(b'\n');
+            let mut file = match OpenOptions::new().read(true).append(true).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                opened => opened?,
+            };
+            let before = file.metadata()?.len();
+            let mut last = [0];
+            file.read_at(&mut last, before.saturating_sub(1))?;
+            if last != *b"\n" {
+                return Ok(false);
+            }
+            let written = file.write_all(&line).and_then(|()| match outlives {
+                Outlives::Process => Ok(()),
+                Outlives::Host => file.sync_data(),
+            });
+            if written.is_err() {
+                // Half a line that stays is not read, and the next one is not added to it.
+                let _ = file.set_len(before);
+            }
+            written.map(|()| true)
+        };
+        let added = added().map_err(refused(&path, "added to"))?;
+        if added && outlives == Outlives::Host {
+            self.settle()?;
+        }
+        Ok(added)
     }
 
     /// Takes a file away, if there is one.

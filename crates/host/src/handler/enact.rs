@@ -4,13 +4,16 @@
 //! is as asked for is not changed. Every outcome is noted in the record of the policy first, and told
 //! from there.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use keelson_api::policy::State;
+use tokio::time::timeout;
 
 use super::account::{account, fill};
 use super::bootstrap::is_bootstrap;
 use super::changes::{Ended, NotBegun, Wanted};
-use super::claims::Fate;
+use super::claims::stopped;
 use super::enactment::{self, Failure, Standing};
 use super::journal::End;
 use super::points::{Act, around};
@@ -22,7 +25,10 @@ use super::server::{self, EnactmentReport, Place, Turn};
 use super::state::bridge::with_default_vlans;
 use super::state::dispatch::check_dispatch;
 use super::turn::{among, pause, rival};
-use super::worker::{Asked, Trouble};
+use super::worker::{Asked, Before, Trouble};
+
+/// How long another attempt waits for the API server to be told how the last one failed.
+const TELLING: Duration = Duration::from_secs(5);
 
 impl Handler {
     /// Looks at every policy once, in the order of names.
@@ -98,10 +104,10 @@ impl Handler {
             self.settled.settle_among(&record, &others);
             return self.tell(record, &Standing::Failed(failure));
         }
-        if !asked.differs {
-            return self.is_so(record, asked.desired).await;
+        match asked.before {
+            None => self.is_so(record, asked.desired).await,
+            Some(before) => self.change(record, asked.desired, before, source).await,
         }
-        self.change(record, asked.desired, source).await;
     }
 
     /// What the policy asks of this host. What was captured once stays.
@@ -131,20 +137,30 @@ impl Handler {
     }
 
     /// Brings a policy about, once it is this host's turn.
-    async fn change(&mut self, mut record: Record, desired: State, source: Source) {
+    async fn change(&mut self, mut record: Record, desired: State, before: Before, source: Source) {
         let origin = match source {
             Source::Server => Origin::ApiServer,
             Source::Host => Origin::Host,
         };
-        if source == Source::Server && !self.is_its_turn(&mut record).await {
-            return;
+        if source == Source::Server {
+            self.last_failure_is_told(&record).await;
+            if !self.is_its_turn(&mut record).await {
+                return;
+            }
         }
         record.again = None;
-        self.tell(record.clone(), &Standing::Progressing);
+        let generation = record.policy.generation;
+        let standing = match enactment::failures(&record.status, generation) {
+            0 => Standing::Progressing,
+            // Why it failed is not taken back before it is better.
+            _ => self.came_of(&record),
+        };
+        self.tell(record.clone(), &standing);
         let wanted = Wanted {
             policy: record.policy.named(),
             origin,
             desired,
+            before: Some(before),
         };
         let uid = wanted.policy.uid.clone();
         let made = self.changes.make(wanted, &self.leaving).await;
@@ -168,6 +184,21 @@ impl Handler {
                 self.give_back(&uid, source).await;
                 self.later(record, &not_begun.to_string(), source);
             }
+        }
+    }
+
+    /// Waits until what failed last is told: another attempt may cut the host off again, and nobody would
+    /// hear of the first.
+    async fn last_failure_is_told(&self, record: &Record) {
+        if enactment::failures(&record.status, record.policy.generation) == 0 {
+            return;
+        }
+        let name = &record.policy.name;
+        tokio::select! {
+            told = timeout(TELLING, self.server.outbox().caught_up(name)) => if told.is_err() {
+                tracing::warn!(policy = name, "the last failure is not told within {TELLING:?}");
+            },
+            () = self.leaving.cancelled() => {}
         }
     }
 
@@ -356,15 +387,4 @@ impl Handler {
             }
         }
     }
-}
-
-/// Why the rest stop, in words.
-fn stopped(because: &[(String, Fate)]) -> String {
-    let each = because.iter().map(|(node, fate)| match fate {
-        Fate::Lost => format!("node {node} was not heard of again"),
-        Fate::Failed => format!("it failed on node {node}"),
-        Fate::Held => format!("node {node} is under change"),
-    });
-    let each: Vec<String> = each.collect();
-    each.join(", ")
 }

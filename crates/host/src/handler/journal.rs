@@ -1,7 +1,9 @@
 //! The journal: what is being done to the host's network, on a disk of the host.
 //!
-//! No journal, no change. The file holds one change, the last one, and is kept as [`disk`] keeps files.
-//! One that cannot be understood is put aside and named, never written over: it may be all there is to
+//! No journal, no change. The file holds one change, the last one, and is kept as [`disk`] keeps files:
+//! in its first line everything it takes to undo the change, written before anything is touched; in each
+//! further line how far the change has come since. A last line that is not whole was never written. One
+//! that cannot be understood is put aside and named, never written over: it may be all there is to
 //! undo a change by. What an entry means is for [`decide`](super::decide).
 
 mod entry;
@@ -16,8 +18,8 @@ pub use entry::{Checkpoint, End, Entry, Phase, Policy, Profile};
 /// Name of the file.
 const FILE: &str = "journal.json";
 
-/// The version this program writes, and the newest it reads.
-const VERSION: u32 = 1;
+/// The version this program writes, and the newest it reads. The first had one line alone.
+const VERSION: u32 = 2;
 
 /// What is wrong with a journal.
 #[derive(Debug, thiserror::Error)]
@@ -89,9 +91,7 @@ impl Journal {
             .folder
             .read(FILE)
             .map_err(|refused| refused.to_string())?;
-        let entry = bytes
-            .map(|bytes| disk::understood(VERSION, &bytes))
-            .transpose();
+        let entry = bytes.map(|bytes| understood(&bytes)).transpose();
         entry.map_err(|why| {
             format!(
                 "the journal {} cannot be understood: {why:?}",
@@ -106,7 +106,7 @@ impl Journal {
             return Ok(None);
         };
         let path = self.folder.path(FILE);
-        match disk::understood(VERSION, &bytes) {
+        match understood(&bytes) {
             Ok(entry) => Ok(Some(entry)),
             Err(Unread::Newer(version)) => Err(Trouble::Newer {
                 path,
@@ -121,14 +121,48 @@ impl Journal {
         }
     }
 
-    /// Writes a change down. Once it returns, the change is found after any crash; if it fails, what
-    /// was written before is still there.
-    pub fn write(&self, entry: &Entry) -> Result<(), Trouble> {
-        Ok(self.folder.write(FILE, disk::text(VERSION, entry))?)
+    /// Writes a change down that was not begun. It may be found after a crash; if it fails, what was
+    /// written before is still there.
+    pub fn begin(&self, entry: &Entry) -> Result<(), Trouble> {
+        Ok(self.folder.replace(FILE, text(entry))?)
+    }
+
+    /// Writes down how far a change has come. Once it returns, that is found after a crash, of the host
+    /// too where the [phase](Phase::outlives) has to be; if it fails, what was written before is still
+    /// there.
+    pub fn note(&self, entry: &Entry) -> Result<(), Trouble> {
+        let mark = serde_json::to_vec(&entry.mark());
+        match self.folder.append(FILE, mark, entry.phase.outlives())? {
+            true => Ok(()),
+            // Whoever wrote last died in the middle of it.
+            false => Ok(self.folder.write(FILE, text(entry))?),
+        }
     }
 
     /// Files that could not be understood, and are kept for a person.
     pub fn aside(&self) -> Result<Vec<PathBuf>, Trouble> {
         Ok(self.folder.aside(FILE)?)
     }
+}
+
+/// The first line of a file.
+fn text(entry: &Entry) -> serde_json::Result<Vec<u8>> {
+    let mut line = disk::text(VERSION, entry)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// The entry of a file, as far as the last whole line says.
+fn understood(bytes: &[u8]) -> Result<Entry, Unread> {
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let first = lines.next().unwrap_or_default();
+    let entry = disk::understood(VERSION, first)?;
+    let whole = lines.filter(|line| line.ends_with(b"\n"));
+    whole
+        .enumerate()
+        .try_fold(entry, |entry: Entry, (number, line)| {
+            let mark = serde_json::from_slice(line);
+            let mark = mark.map_err(|error| disk::unreadable(&error, number + 1))?;
+            Ok(entry.marked(mark))
+        })
 }

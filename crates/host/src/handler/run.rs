@@ -263,7 +263,7 @@ pub(super) fn changes(
 pub(super) async fn recover(changes: &Changes) -> Result<Option<Ended>, String> {
     match changes.journal.read() {
         Ok(None) => Ok(None),
-        Ok(Some(entry)) => Ok(Some(changes.conclude(entry, Witness::Nobody).await)),
+        Ok(Some(entry)) => Ok(Some(changes.conclude(entry, None, Witness::Nobody).await)),
         Err(trouble @ (Trouble::Unreadable { .. } | Trouble::Newer { .. })) => {
             tracing::error!("{trouble}");
             Ok(None)

@@ -176,6 +176,15 @@ impl Server {
         known(&self.inner.watched.policies)
     }
 
+    /// What policies said last, by uid, that are gone and not among these any more. Said once.
+    pub fn last_words(&self, listed: impl Fn(&str) -> bool) -> BTreeMap<String, Policy> {
+        let mut gone = lock(&self.inner.watched.gone);
+        let all = std::mem::take(&mut *gone).into_iter();
+        let (later, now) = all.partition(|(uid, _)| listed(uid));
+        *gone = later;
+        now
+    }
+
     /// The node of this host, once it is known.
     pub fn this_node(&self) -> Option<Arc<NodeSeen>> {
         let nodes = &self.inner.watched.nodes;

@@ -18,6 +18,7 @@ use nmstate::{NetworkCaptureRules, NetworkState, NetworkStateTemplate};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::clock::SinceBoot;
 use super::decide::Likeness;
 use super::journal::{Entry, Phase};
 use super::state::back::way_back;
@@ -40,13 +41,15 @@ pub struct Asked {
     pub captured: BTreeMap<String, State>,
     /// Features of nmstate it uses.
     pub features: Vec<String>,
-    /// Whether the host differs from it.
-    pub differs: bool,
+    /// The host as it is, where it differs from that.
+    pub before: Option<Before>,
 }
 
-/// The host right before a change.
+/// The host before a change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Before {
+    /// When it was looked at.
+    pub looked: SinceBoot,
     /// Its state.
     pub state: State,
     /// The state that leads back to it.
@@ -128,6 +131,7 @@ impl Worker {
         finish: fn(State) -> State,
     ) -> Result<Asked, Trouble> {
         self.call("reading what a policy asks for", LOOK, move || async move {
+            let looked = SinceBoot::now();
             let now = retrieved(Secrets::Shown).await?;
             let captured = match captured.is_empty() && !capture.is_empty() {
                 true => rules(capture)?.execute(&now)?,
@@ -137,8 +141,12 @@ impl Worker {
             let filled = fill(desired, &captured).map_err(|trouble| trouble.at(place))?;
             let desired = finish(written(&filled)?);
             let wanted = read(desired.clone())?;
+            let before = match lacks(&wanted, &now)? {
+                true => Some(before(&desired, &now, looked)?),
+                false => None,
+            };
             Ok(Asked {
-                differs: lacks(&wanted, &now)?,
+                before,
                 features: features(&wanted, &now),
                 captured: each(captured, |state| written(&state))?,
                 desired,
@@ -150,14 +158,8 @@ impl Worker {
     /// The host as it is now, and the way back to it from a state.
     pub async fn before(&self, desired: State) -> Result<Before, Trouble> {
         self.call("reading the network before a change", LOOK, || async move {
-            let now = retrieved(Secrets::Shown).await?;
-            let mut revert = read(desired.clone())?.generate_revert(&now)?;
-            revert.description.clear();
-            let state = written(&now)?;
-            Ok(Before {
-                revert: way_back(written(&revert)?, &desired, &state),
-                state,
-            })
+            let looked = SinceBoot::now();
+            before(&desired, &retrieved(Secrets::Shown).await?, looked)
         })
         .await
     }
@@ -271,6 +273,18 @@ async fn retrieved(secrets: Secrets) -> Result<NetworkState, Trouble> {
     state.set_include_secrets(matches!(secrets, Secrets::Shown));
     state.retrieve_async().await?;
     Ok(state)
+}
+
+/// The way back from a state to the host as it is.
+fn before(desired: &State, now: &NetworkState, looked: SinceBoot) -> Result<Before, Trouble> {
+    let mut revert = read(desired.clone())?.generate_revert(now)?;
+    revert.description.clear();
+    let state = written(now)?;
+    Ok(Before {
+        looked,
+        revert: way_back(written(&revert)?, desired, &state),
+        state,
+    })
 }
 
 /// Whether a host in the one state lacks anything the other asks for. What could never be applied to it

@@ -4,6 +4,7 @@ use crate::common::client::Tls;
 use crate::common::program::{Folder, SOON};
 use keelson_testbed::{Authority, until};
 use nix::sys::signal::Signal;
+use std::process::Command;
 
 fn authority() -> Authority {
     Authority::new("a test").expect("an authority")
@@ -40,6 +41,25 @@ fn a_role_that_cannot_be_played_is_named_with_what_to_do() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(words.contains(said), "{words}");
         assert_eq!(output.status.code(), Some(code), "{words}");
+    }
+}
+
+#[test]
+fn without_the_program_beside_it_a_handler_ends_with_what_to_do() {
+    let folder = Folder::new();
+    let alone = folder.path("keelson-host");
+    let ours = folder.command().get_program().to_owned();
+    std::fs::copy(ours, &alone).expect("a copy");
+    for role in ["handler", "status", "recover"] {
+        let output = Command::new(&alone).arg(role).output().expect("its end");
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = format!(
+            "{} cannot be started",
+            folder.path("keelson-handler").display()
+        );
+        assert!(words.contains(&said), "{words}");
+        assert!(words.contains("keep it beside keelson-host"), "{words}");
+        assert_eq!(output.status.code(), Some(1), "{words}");
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod client;
 pub(crate) mod desired;
 pub(crate) mod homes;
 pub(crate) mod outage;
+pub(crate) mod parts;
 pub(crate) mod program;
 pub(crate) mod rights;
 pub(crate) mod snapshot;

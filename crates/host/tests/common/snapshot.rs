@@ -114,7 +114,7 @@ fn keys(answer: &str) -> Vec<String> {
     })
 }
 
-/// Which link, what it is a port of, and how large its packets are.
+/// Which link, what else it is called, what it is a port of, and how large its packets are.
 fn link(line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let after = |key: &str| {
@@ -123,7 +123,12 @@ fn link(line: &str) -> Option<String> {
     };
     let name = words.get(1)?.split(['@', ':']).next()?;
     let master = after("master").unwrap_or("-");
-    Some(format!("{name} mtu {} under {master}", after("mtu")?))
+    let known = after("altname").map(|other| format!(" ({other})"));
+    let known = known.unwrap_or_default();
+    Some(format!(
+        "{name}{known} mtu {} under {master}",
+        after("mtu")?
+    ))
 }
 
 /// Who has which address.

@@ -2,6 +2,8 @@
 //! the host goes back when it is deleted.
 
 use crate::cables::furnish;
+use crate::common::parts::Parts;
+use crate::common::program::shipped;
 use crate::files::{self, Example};
 use crate::member::{Member, Told};
 use crate::world::{World, unique};
@@ -13,6 +15,7 @@ use keelson_host::handler::journal::End;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use serde_json::{Value, json};
+use std::ops::Add;
 
 /// How many hosts are busy at once: what is done on one is mostly waiting.
 const AT_ONCE: usize = 6;
@@ -20,6 +23,15 @@ const AT_ONCE: usize = 6;
 /// Every how many policies one is tried, where not all of them are: `examples` has all of them applied
 /// without a handler.
 const EVERY: usize = 3;
+
+/// What it takes to go back may add to an apply, as a share of it, over all policies.
+const ADDED: f64 = 0.1;
+
+/// And to the apply of a way back.
+const ADDED_BACK: f64 = 0.5;
+
+/// More lines than a handler writes in a test.
+const LOG: usize = 5_000;
 
 /// How many policies there are to be at least.
 const ENOUGH: usize = 25;
@@ -34,15 +46,59 @@ async fn what_people_bring_is_enacted_as_it_is_and_a_host_goes_back_when_it_is_d
         Some(_) => 1,
         None => EVERY,
     };
+    let at_once = match shipped() {
+        Some(_) => 1,
+        None => AT_ONCE,
+    };
     let some = iter(all.into_iter().step_by(every));
     let tried = some.map(|example| tried(&world, example));
-    let tried: Vec<Vec<String>> = tried.buffer_unordered(AT_ONCE).collect().await;
-    let wrong = tried.concat();
+    let tried: Vec<Tried> = tried.buffer_unordered(at_once).collect().await;
+    let wrong: Vec<&str> = tried
+        .iter()
+        .flat_map(|it| &it.wrong)
+        .map(String::as_str)
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    if shipped().is_some() {
+        costs_little(&tried);
+    }
 }
 
-/// What went wrong with a policy.
-async fn tried(world: &World, example: Example) -> Vec<String> {
+/// What it takes to go back adds little to the applies of policies. A way back is looked for when it is
+/// taken, so that has one more look beside it.
+fn costs_little(tried: &[Tried]) {
+    let split = tried.iter().filter_map(|it| it.parts.split_last());
+    let (back, there): (Vec<Parts>, Vec<&[Parts]>) =
+        split.map(|(last, rest)| (*last, rest)).unzip();
+    let there = added("policies", there.concat());
+    let back = added("ways back", back);
+    assert!(there <= ADDED && back <= ADDED_BACK, "{there} {back}");
+}
+
+/// The share that changes of a kind have beside their applies, printed.
+fn added(what: &str, mut parts: Vec<Parts>) -> f64 {
+    let sum = parts.iter().copied().fold(Parts::default(), Parts::add);
+    parts.sort_by(|one, other| one.share().total_cmp(&other.share()));
+    let middle = parts[parts.len() / 2];
+    println!(
+        "| {} {what}: nmstate applies for {:?} | beside it {:?} | added {:.1} %, in the middle {:.1} % |",
+        parts.len(),
+        sum.apply,
+        sum.beside(),
+        sum.share() * 100.0,
+        middle.share() * 100.0
+    );
+    sum.share()
+}
+
+/// How it went with a policy.
+struct Tried {
+    wrong: Vec<String>,
+    /// Of each change made for it, where that is measured.
+    parts: Vec<Parts>,
+}
+
+async fn tried(world: &World, example: Example) -> Tried {
     let earlier = example.earlier();
     let mut labels = json!({});
     for policy in earlier.iter().chain([&example]) {
@@ -52,7 +108,10 @@ async fn tried(world: &World, example: Example) -> Vec<String> {
     }
     let host = world.host_with(labels).await;
     let _servers = furnish(&host.host, &example);
-    let _handler = host.start(Told::default());
+    let handler = host.start(Told {
+        debug: shipped().is_some(),
+        ..Told::default()
+    });
     for policy in earlier {
         let name = bring(world, &host, &policy, "false").await;
         enacted(&host, &policy, &name).await;
@@ -79,7 +138,10 @@ async fn tried(world: &World, example: Example) -> Vec<String> {
     let ours = |it: &&String| !it.contains(" profile ") && !it.contains(" dev lo ");
     let left = left.iter().filter(ours);
     wrong.extend(left.map(|it| format!("{}: {it}", example.file)));
-    wrong
+    Tried {
+        wrong,
+        parts: Parts::of(&handler.tail(LOG)),
+    }
 }
 
 /// Makes the policy of a file for one host alone, because others are tried meanwhile. It goes back when

@@ -20,6 +20,8 @@ pub(crate) struct Told {
     pub(crate) probes: u32,
     /// How often a policy is tried.
     pub(crate) attempts: u32,
+    /// How many seconds lie before the second attempt.
+    pub(crate) pause: u32,
     /// How many seconds lie between two looks at the network.
     pub(crate) refresh: u32,
     /// What a claim lasts longer than a change, in seconds.
@@ -28,6 +30,8 @@ pub(crate) struct Told {
     pub(crate) ask_the_switch: bool,
     /// Where it stops by itself, if anywhere.
     pub(crate) stop: Option<Point>,
+    /// Whether it logs how far each change is.
+    pub(crate) debug: bool,
 }
 
 impl Told {
@@ -45,10 +49,12 @@ impl Default for Told {
             checkpoint: 20,
             probes: 5,
             attempts: 1,
+            pause: 1,
             refresh: 60,
             spare: 60,
             ask_the_switch: true,
             stop: None,
+            debug: false,
         }
     }
 }
@@ -83,8 +89,9 @@ impl Member {
             format!("--claim-spare-seconds={}", told.spare),
             format!("--probe-dns-servers={}", told.servers(&self.network)),
             "--server-patience-seconds=3".to_owned(),
-            "--initial-backoff-seconds=1".to_owned(),
+            format!("--initial-backoff-seconds={}", told.pause),
             "--max-backoff-seconds=2".to_owned(),
+            format!("--log-level={}", if told.debug { "debug" } else { "info" }),
         ];
         let handler = self.home.handler(Start {
             node: self.node.clone(),

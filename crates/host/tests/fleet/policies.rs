@@ -12,6 +12,7 @@ use keelson_api::host_condition::EnactmentCondition::{
 use keelson_host::handler::journal::End;
 use keelson_host::handler::points::{Act, Point};
 use keelson_testbed::{DEVICE, Process, until};
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,15 +98,28 @@ async fn a_policy_that_fails_is_tried_as_often_as_it_may_and_then_says_so_where_
     let world = World::new("retries").await;
     let host = world.host().await;
     let before = host.snapshot();
-    let _handler = host.start(Told {
+    let handler = host.start(Told {
         probes: 3,
         attempts: 2,
+        // However soon the second attempt comes, and whatever it does to the network: what came of the
+        // first is told before.
+        pause: 0,
+        stop: Some(Point::Before(Act::Probe)),
         ..Told::default()
     });
     let policy = world.policy("nowhere", &nowhere()).await;
-    let retrying = host
-        .comes_to_where(&policy, Failing, |it| holds(it, Progressing))
-        .await;
+    stopped(&handler).await;
+    let first = host.journal().map(|it| it.began);
+    handler.thaw();
+    until("a second attempt", SOON, async || match host.journal() {
+        Some(entry) if Some(entry.began) != first && handler.is_frozen() => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await
+    .expect("a second attempt");
+    let retrying = host.enactment(&policy).await.expect("an enactment");
+    handler.thaw();
+    assert!(holds(&retrying, Failing) && holds(&retrying, Progressing));
     assert_eq!(retrying.retry_count.get("1"), Some(&1));
     let said = message(&retrying, Failing);
     assert!(
@@ -124,6 +138,8 @@ async fn a_policy_that_fails_is_tried_as_often_as_it_may_and_then_says_so_where_
     assert_eq!(host.snapshot().differences(&before), Vec::<String>::new());
     // An edit is tried, however often what was there before failed.
     world.edit(&policy, &bridge("br1", "192.0.2.1")).await;
+    stopped(&handler).await;
+    handler.thaw();
     let mended = host.comes_to(&policy, Available).await;
     assert_eq!(mended.policy_generation, Some(2));
     assert!(mended.retry_count.is_empty(), "{:?}", mended.retry_count);
@@ -208,6 +224,28 @@ async fn a_deleted_policy_leaves_the_host_as_it_is_unless_it_says_otherwise() {
     assert_eq!(other, Vec::<String>::new());
     world.delete(&stays).await;
     host.is_rid_of(&stays).await;
+    assert!(host.links().contains("br1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_says_so_no_more_when_it_is_deleted_leaves_the_host_as_it_is() {
+    let world = World::new("last-word").await;
+    let host = world.host().await;
+    let handler = host.start(Told::default());
+    let spec = json!({"desiredState": bridge("br1", "192.0.2.1")});
+    let policy = world.annotated("goes", spec, json!({REVERT: "true"})).await;
+    host.comes_to(&policy, Available).await;
+    let before = host.snapshot();
+    // The handler hears of both at once.
+    handler.freeze();
+    let edit = Patch::Merge(json!({"metadata": {"annotations": {REVERT: null}}}));
+    let (policies, plain) = (world.policies(), PatchParams::default());
+    let edited = policies.patch(&policy, &plain, &edit);
+    edited.await.expect("an edit");
+    world.delete(&policy).await;
+    handler.thaw();
+    host.is_rid_of(&policy).await;
+    assert_eq!(host.snapshot().differences(&before), Vec::<String>::new());
     assert!(host.links().contains("br1"));
 }
 

@@ -8,6 +8,7 @@ use crate::world::World;
 use futures::future::join_all;
 use jiff::Timestamp;
 use keelson_api::host_condition::EnactmentCondition::{Aborted, Available, Failing, Pending};
+use keelson_api::names::Annotation;
 use keelson_host::handler::journal::{End, Phase};
 use keelson_host::handler::points::{Act, Point};
 use keelson_testbed::{Process, until};
@@ -220,4 +221,54 @@ async fn a_host_that_failed_and_is_selected_no_more_frees_its_place() {
     first.is_rid_of(&policy).await;
     second.comes_to(&policy, Failing).await;
     assert!(second.journal().is_some(), "it had its turn");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_go_back_from_a_deleted_policy_one_after_the_other_too() {
+    let world = World::new("back").await;
+    let hosts = world.hosts(2).await;
+    let [first, second] = &hosts[..] else {
+        panic!("two hosts");
+    };
+    let enacting = first.start(Told::default());
+    let waiting = second.start(Told::default());
+    let spec = json!({"maxUnavailable": 1, "desiredState": bridge("br1", "192.0.2.1")});
+    let goes = json!({Annotation::RevertOnDelete.as_str(): "true"});
+    let policy = world.annotated("back", spec, goes).await;
+    join_all(hosts.iter().map(|it| it.comes_to(&policy, Available))).await;
+    enacting.kill().await;
+    let leading_back = first.start(Told {
+        stop: Some(Point::Before(Act::Probe)),
+        ..Told::default()
+    });
+    first.ready().await;
+    // The other one hears of the end of the policy while this one has its turn.
+    waiting.freeze();
+    world.delete(&policy).await;
+    until(
+        "a host on its way back",
+        SOON,
+        async || match leading_back.is_frozen() {
+            true => Ok(()),
+            false => Err(first.log(10)),
+        },
+    )
+    .await
+    .expect("a host on its way back");
+    waiting.thaw();
+    until("the other to wait", SOON, async || {
+        let waits = format!("the way back waits: for {}", first.node);
+        match second.log(50).contains(&waits) {
+            true => Ok(()),
+            false => Err(second.log(10)),
+        }
+    })
+    .await
+    .expect("a host that waits");
+    assert!(second.links().contains("br1"), "it has not gone back");
+    leading_back.thaw();
+    join_all(hosts.iter().map(|it| it.is_rid_of(&policy))).await;
+    for host in &hosts {
+        assert!(!host.links().contains("br1"), "{}", host.node);
+    }
 }

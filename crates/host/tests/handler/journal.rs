@@ -1,4 +1,5 @@
-//! The journal on a real disk: written as a whole or not at all, readable by root alone, never lost.
+//! The journal on a real disk: every line is there whole or not at all, readable by root alone, never
+//! lost.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -109,10 +110,71 @@ fn what_was_written_is_read_by_the_next_start_in_every_phase() {
         applied.at(Phase::RollingBack),
         applied.closed(End::Undone),
     ] {
-        folder.journal().write(&entry).expect("room");
+        match entry.phase {
+            Phase::Prepared => folder.journal().begin(&entry).expect("room"),
+            _ => folder.journal().note(&entry).expect("room"),
+        }
         assert_eq!(folder.journal().read().expect("a journal"), Some(entry));
     }
     assert_eq!(folder.names(), ["journal.json"]);
+    // The next change takes the place of the last.
+    folder.journal().begin(&entry()).expect("room");
+    assert_eq!(folder.journal().read().expect("a journal"), Some(entry()));
+}
+
+#[test]
+fn how_far_a_change_has_come_is_added_and_what_undoes_it_is_not_written_again() {
+    let folder = Folder::new();
+    let journal = folder.journal();
+    journal.begin(&entry()).expect("room");
+    let first = fs::read_to_string(folder.file()).expect("a file");
+    let applied = entry().at(Phase::Applying).applied(checkpoint());
+    journal.note(&applied).expect("room");
+    let text = fs::read_to_string(folder.file()).expect("a file");
+    let added = text.strip_prefix(&first).expect("the same first line");
+    let added: Value = serde_json::from_str(added).expect("one more");
+    assert_eq!(added["phase"], "Applied");
+    assert_eq!(added["checkpoint"]["createdMs"], 1_000);
+    assert_eq!(added.get("profiles"), None);
+}
+
+#[test]
+fn a_last_line_that_is_not_whole_was_never_written_and_nothing_is_added_to_it() {
+    let folder = Folder::new();
+    let journal = folder.journal();
+    journal.begin(&entry()).expect("room");
+    let applying = entry().at(Phase::Applying);
+    journal.note(&applying).expect("room");
+    let text = fs::read_to_string(folder.file()).expect("a file");
+    let verified = applying.applied(checkpoint()).at(Phase::Verified);
+    journal.note(&verified).expect("room");
+    let longer = fs::read_to_string(folder.file()).expect("a file");
+    // Whoever wrote it died, or the power was cut, anywhere in it; or the disk has nothing there yet.
+    let cuts = (text.len()..longer.len()).map(|end| longer.as_bytes()[..end].to_vec());
+    let nothing = [text.as_bytes(), &[0; 40]].concat();
+    for cut in cuts.chain([nothing]) {
+        fs::write(folder.file(), &cut).expect("a file");
+        let read = journal.read().expect("a journal");
+        assert_eq!(read.as_ref(), Some(&applying), "{} bytes", cut.len());
+        let undoing = applying.at(Phase::RollingBack);
+        journal.note(&undoing).expect("room");
+        assert_eq!(journal.read().expect("a journal"), Some(undoing));
+    }
+    assert_eq!(folder.names(), ["journal.json"]);
+}
+
+#[test]
+fn a_journal_of_the_first_version_is_read_and_gone_on_with() {
+    let folder = Folder::new();
+    let journal = folder.journal();
+    let applying = entry().at(Phase::Applying);
+    let mut text = serde_json::to_value(&applying).expect("JSON");
+    text["version"] = json!(1);
+    fs::write(folder.file(), text.to_string()).expect("a file");
+    assert_eq!(journal.read().expect("a journal"), Some(applying.clone()));
+    let undoing = applying.at(Phase::RollingBack);
+    journal.note(&undoing).expect("room");
+    assert_eq!(journal.read().expect("a journal"), Some(undoing));
 }
 
 #[test]
@@ -124,22 +186,24 @@ fn only_root_may_read_it_whatever_lay_in_its_place() {
         fs::write(&path, "left").expect("a file");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("rights");
     }
-    journal.write(&entry()).expect("room");
+    journal.begin(&entry()).expect("room");
     let about = fs::metadata(folder.file()).expect("a file");
     assert_eq!(about.mode() & 0o7777, 0o600);
     assert_eq!(folder.names(), ["journal.json"]);
 }
 
 #[test]
-fn the_text_is_replaced_and_not_written_into() {
+fn the_text_of_the_last_change_is_replaced_and_not_written_into() {
     let folder = Folder::new();
     let journal = folder.journal();
-    journal.write(&entry()).expect("room");
+    journal.begin(&entry()).expect("room");
     let old = fs::File::open(folder.file()).expect("a file");
-    journal.write(&entry().at(Phase::Applying)).expect("room");
+    let mut next = entry();
+    next.policy.name = "next".to_owned();
+    journal.begin(&next).expect("room");
     let text = std::io::read_to_string(old).expect("the old text");
     let old: Value = serde_json::from_str(&text).expect("whole");
-    assert_eq!(old["phase"], "Prepared");
+    assert_eq!(old["policy"]["name"], "bridge");
 }
 
 #[test]
@@ -147,7 +211,18 @@ fn a_file_nobody_understands_is_kept_aside_and_named() {
     let folder = Folder::new();
     let journal = folder.journal();
     let half = format!(r#"{{"version":1,"phase":"Applied","boot":"{SECRET}"#);
-    let texts = [half.as_str(), "", "[]", r#"{"version":1,"phase":"Flying"}"#];
+    let flying = {
+        let mut first = serde_json::to_value(entry()).expect("JSON");
+        first["version"] = json!(2);
+        format!("{first}\n{{\"phase\":\"Flying\"}}\n")
+    };
+    let texts = [
+        half.as_str(),
+        "",
+        "[]",
+        "{\"version\":1,\"phase\":\"Flying\"}",
+        &flying,
+    ];
     for (count, text) in texts.into_iter().enumerate() {
         fs::write(folder.file(), text).expect("a file");
         let trouble = journal.read().expect_err("not a journal");
@@ -168,7 +243,7 @@ fn a_file_nobody_understands_is_kept_aside_and_named() {
         assert_eq!(journal.read().expect("no journal"), None);
     }
     // Nothing takes them away again.
-    journal.write(&entry()).expect("room");
+    journal.begin(&entry()).expect("room");
     assert_eq!(journal.aside().expect("a list").len(), texts.len());
 }
 
@@ -176,17 +251,17 @@ fn a_file_nobody_understands_is_kept_aside_and_named() {
 fn a_file_of_a_newer_program_is_kept_aside_and_named() {
     let folder = Folder::new();
     let journal = folder.journal();
-    let text = r#"{"version":2,"phase":"Hovering","more":true}"#;
+    let text = r#"{"version":3,"phase":"Hovering","more":true}"#;
     fs::write(folder.file(), text).expect("a file");
     let trouble = journal.read().expect_err("too new");
     let Trouble::Newer {
-        version: 2, aside, ..
+        version: 3, aside, ..
     } = &trouble
     else {
         panic!("{trouble}");
     };
     assert_eq!(fs::read_to_string(aside).expect("kept"), text);
-    assert!(trouble.to_string().contains("version 2"), "{trouble}");
+    assert!(trouble.to_string().contains("version 3"), "{trouble}");
     let kept = journal.aside().expect("a list");
     assert_eq!(kept, std::slice::from_ref(aside));
 }
@@ -201,7 +276,7 @@ fn what_the_disk_refuses_is_said_and_not_taken_for_a_bad_journal() {
         matches!(read, Trouble::System { verb: "read", .. }),
         "{read}"
     );
-    let written = journal.write(&entry()).expect_err("a folder in its place");
+    let written = journal.begin(&entry()).expect_err("a folder in its place");
     assert!(
         matches!(
             written,
@@ -221,12 +296,14 @@ fn a_full_disk_is_an_error_and_what_was_written_before_stays() {
     const FOLDER: &str = "KEELSON_JOURNAL_FOLDER";
     if let Some(folder) = std::env::var_os(FOLDER) {
         let journal = Journal::open(&PathBuf::from(folder)).expect("a journal");
-        let trouble = journal.write(&entry().at(Phase::Applying));
-        println!("{}", trouble.expect_err("no room"));
+        let begun = journal.begin(&entry().closed(End::NotBegun));
+        println!("{}", begun.expect_err("no room"));
+        let noted = journal.note(&entry().at(Phase::Applying));
+        println!("{}", noted.expect_err("no room"));
         return;
     }
     let folder = Folder::new();
-    folder.journal().write(&entry()).expect("room");
+    folder.journal().begin(&entry()).expect("room");
     let program = std::env::current_exe().expect("this program");
     let out = Command::new("sh")
         .args(["-c", r#"trap "" XFSZ; ulimit -f 0; exec "$0" "$@""#])
@@ -238,10 +315,9 @@ fn a_full_disk_is_an_error_and_what_was_written_before_stays() {
         .expect("a process");
     let said = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success(), "{said}");
-    assert!(
-        said.contains("journal.json.new cannot be written: "),
-        "{said}"
-    );
+    for refused in ["json.new cannot be written: ", "json cannot be added to: "] {
+        assert!(said.contains(refused), "{said}");
+    }
     assert_eq!(folder.journal().read().expect("a journal"), Some(entry()));
     assert_eq!(folder.names(), ["journal.json"]);
 }

@@ -3,6 +3,7 @@
 //! checkpoint is never touched; and without a journal nothing is changed.
 
 use keelson_host::handler::decide::{Likeness, Seen, Step, Verdict, next};
+use keelson_host::handler::disk::Outlives;
 use keelson_host::handler::journal::{End, Entry, Phase};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -12,17 +13,22 @@ use crate::world::{Died, Fate, Files, KILLS, Net, World};
 /// How the next step is decided: [`next`], or what a law must catch.
 type Decide = fn(&Entry, &Seen) -> Step;
 
+/// What a word of a phase outlives: [`Phase::outlives`], or what a law must catch.
+type Lasting = fn(Phase) -> Outlives;
+
 /// The smallest handler there can be.
 #[derive(Clone, Copy)]
 struct Handler {
     decide: Decide,
     /// Whether it begins although the journal could not be written.
     careless: bool,
+    outlives: Lasting,
 }
 
 const REAL: Handler = Handler {
     decide: next,
     careless: false,
+    outlives: Phase::outlives,
 };
 
 impl Handler {
@@ -34,6 +40,10 @@ impl Handler {
         }
     }
 
+    fn write(self, world: &mut World, entry: &Entry) -> bool {
+        world.write(entry, (self.outlives)(entry.phase))
+    }
+
     fn begin(self, world: &mut World) -> Result<(), Died> {
         world.step()?;
         if world.is_anything_pending() {
@@ -43,7 +53,7 @@ impl Handler {
         for phase in [Phase::Prepared, Phase::Applying] {
             world.step()?;
             let moved = entry.at(phase);
-            if !world.write(&moved) && !self.careless {
+            if !self.write(world, &moved) && !self.careless {
                 // What got to disk says that nothing was touched.
                 return match world.disk.clone() {
                     Some(entry) => self.set_right(world, entry),
@@ -55,7 +65,7 @@ impl Handler {
         if let Some(checkpoint) = world.apply_new()? {
             world.step()?;
             let applied = entry.applied(checkpoint.clone());
-            match world.write(&applied) || self.careless {
+            match self.write(world, &applied) || self.careless {
                 true => entry = applied,
                 // It is not applied for whoever comes after us, but we know which checkpoint is ours.
                 false => entry.checkpoint = Some(checkpoint),
@@ -78,7 +88,7 @@ impl Handler {
                     Step::Close(end) => entry.closed(end),
                     _ => entry.at(phase),
                 };
-                match world.write(&moved) {
+                match self.write(world, &moved) {
                     true => entry = moved,
                     false if step.is_undoing() => {}
                     false => {
@@ -376,4 +386,25 @@ fn wrong_decisions_break_a_law() {
         );
     }
     assert_eq!(found(REAL), None);
+}
+
+#[test]
+fn what_has_to_outlive_the_host_and_does_not_breaks_a_law() {
+    let wrong: [(&str, Lasting); 2] = [
+        ("applies what is not on disk", |phase| match phase {
+            Phase::Applying => Outlives::Process,
+            phase => phase.outlives(),
+        }),
+        ("commits what is not on disk", |phase| match phase {
+            Phase::Verified => Outlives::Process,
+            phase => phase.outlives(),
+        }),
+    ];
+    for (name, outlives) in wrong {
+        let handler = Handler { outlives, ..REAL };
+        assert!(
+            found(handler).is_some(),
+            "nothing is wrong with one that {name}"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 
 use keelson_api::policy::State;
 use keelson_host::handler::decide::{Likeness, Seen, Verdict};
+use keelson_host::handler::disk::Outlives;
 use keelson_host::handler::journal::{Checkpoint, Entry, Phase, Policy};
 use keelson_host::handler::probe::{Baseline, Origin};
 
@@ -82,8 +83,10 @@ struct Held {
 /// A host.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    /// The journal.
+    /// The journal, as whoever reads it finds it.
     pub(crate) disk: Option<Entry>,
+    /// What of it outlives the host.
+    on_disk: Option<Entry>,
     full: bool,
     boot: u32,
     clock_ms: u64,
@@ -111,6 +114,7 @@ impl World {
     pub(crate) fn new(good: bool, unfit: bool, fates: Vec<Fate>) -> Self {
         Self {
             disk: None,
+            on_disk: None,
             full: false,
             boot: 1,
             clock_ms: 0,
@@ -198,6 +202,7 @@ impl World {
 
     fn reboot(&mut self) {
         self.restart_manager();
+        self.disk.clone_from(&self.on_disk);
         self.boot += 1;
         self.clock_ms = 0;
         self.net = match self.files {
@@ -257,8 +262,8 @@ impl World {
         !self.held.is_empty()
     }
 
-    /// Whether an entry got to disk.
-    pub(crate) fn write(&mut self, entry: &Entry) -> bool {
+    /// Whether an entry was written down, and is found after whatever it is to outlive.
+    pub(crate) fn write(&mut self, entry: &Entry, outlives: Outlives) -> bool {
         if self.full {
             return false;
         }
@@ -272,12 +277,15 @@ impl World {
             self.never(&format!("{:?} follows {last:?}", entry.phase));
         }
         self.disk = Some(entry.clone());
+        if outlives == Outlives::Host {
+            self.on_disk.clone_from(&self.disk);
+        }
         true
     }
 
     /// Every change has its journal.
     fn change(&mut self, allowed: &[Phase]) {
-        let phase = self.disk.as_ref().map(|it| it.phase);
+        let phase = self.on_disk.as_ref().map(|it| it.phase);
         if !phase.is_some_and(|phase| allowed.contains(&phase)) {
             self.never(&format!("a change while the journal says {phase:?}"));
         }
@@ -356,7 +364,7 @@ impl World {
 
     /// Has NetworkManager forget a checkpoint.
     pub(crate) fn commit(&mut self, checkpoint: &Checkpoint, manager: u32) {
-        let on_disk = self.disk.as_ref().map(|it| it.phase);
+        let on_disk = self.on_disk.as_ref().map(|it| it.phase);
         if on_disk != Some(Phase::Verified) {
             self.never("a commit of what is not verified on disk");
         }

@@ -1,9 +1,10 @@
 //! What becomes of a change that nothing befalls.
 
 use crate::common::desired;
-use crate::world::World;
+use crate::world::{SOON, World};
 use keelson_host::handler::journal::End;
-use serde_json::Value;
+use keelson_testbed::until;
+use serde_json::{Value, json};
 
 /// The host's own cable under a bridge that takes its address and its way out.
 pub(crate) fn under_a_bridge(world: &World) -> Value {
@@ -13,6 +14,13 @@ pub(crate) fn under_a_bridge(world: &World) -> Value {
 /// An address and a way out that lead nowhere.
 pub(crate) fn nowhere(_: &World) -> Value {
     desired::nowhere()
+}
+
+/// The same, and another name for the cable, which neither a checkpoint nor a profile takes back.
+pub(crate) fn nowhere_by_another_name(_: &World) -> Value {
+    let mut desired = desired::nowhere();
+    desired["interfaces"][0]["alt-names"] = json!([{"name": "uplink"}]);
+    desired
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,4 +66,29 @@ async fn a_change_that_costs_the_gateway_is_undone_in_time() {
         "{why}"
     );
     assert_eq!(world.snapshot(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_befalls_the_host_while_a_probe_does_not_answer_is_in_its_state_of_before() {
+    let world = World::new().await;
+    world.policy("bridge", &under_a_bridge(&world));
+    // Nobody answers for the API server, so the probes before the change take seconds.
+    let handler = world.handler_probing(None, 5, &["--v=debug"]);
+    handler.start().expect("a handler");
+    until("a look", SOON, async || {
+        let log = handler.tail(2000);
+        match log.contains("network read") && !log.contains("baseline asked") {
+            true => Ok(()),
+            false => Err(log),
+        }
+    })
+    .await
+    .expect("a look before the change");
+    let late = "192.0.2.77";
+    let add = format!("ip address add {late}/24 dev lo");
+    world.host.run(&add).expect("an address");
+    let entry = world.closed().await;
+    assert_eq!(entry.end, Some(End::Kept), "{:?}", entry.why);
+    let before = serde_json::to_string(&entry.before).expect("a state");
+    assert!(before.contains(late), "{before}");
 }

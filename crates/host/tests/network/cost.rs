@@ -2,12 +2,15 @@
 //! Measured where the program that ships is given, by `make soak`: one built for tests is several times
 //! as slow and as large.
 
+use crate::changes::under_a_bridge;
+use crate::common::homes::program;
+use crate::common::parts::Parts;
 use crate::world::{SOON, World};
 use keelson_host::handler::journal::End;
 use keelson_host::handler::socket::{LIVE, ask};
 use keelson_testbed::{Process, until};
-use nmstate::NetworkState;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::ops::Add;
 use std::time::{Duration, Instant};
 
 /// From its start until a handler says that it lives.
@@ -21,9 +24,6 @@ const PAIRS: usize = 100;
 
 /// How many looks are measured.
 const LOOKS: u32 = 20;
-
-/// Where the bare crate is measured: this very program, on the host.
-const BARE: &str = "KEELSON_BARE_LOOKS";
 
 fn is_shipped() -> bool {
     let given = std::env::var_os("KEELSON_HOST_PROGRAM").is_some();
@@ -101,111 +101,80 @@ async fn two_hundred_interfaces_cost_little_memory_and_little_more_than_reading_
     let looks = took.as_secs_f64();
     let each = used.as_secs_f64() * 1000.0 / looks;
     let (now, most) = (kernel(&handler, "VmRSS"), kernel(&handler, "VmHWM"));
-    let bare = bare_looks(&world);
+    let (bare, bare_most) = bare_looks(&world);
     println!(
         "| memory with {} interfaces, now and at most | {now} KiB, {most} KiB |",
         PAIRS * 2
     );
+    println!("| memory of the bare crate, at most | {bare_most} KiB |");
     println!("| processor time of a second with one look | {each:.1} ms |");
     println!("| processor time of the bare crate's look | {bare:.1} ms |");
+    println!("| the one of the other | {:.2} |", each / bare);
     assert!(now <= MEMORY, "{now} KiB");
 }
 
-/// Milliseconds of processor time that the crate alone takes for a look, in a process of its own on the
-/// host. It is built as this test is, so it is a fair peer only of a handler built so.
-fn bare_looks(world: &World) -> f64 {
-    let program = std::env::current_exe().expect("this program");
-    let words = format!(
-        "env {BARE}=1 {} --ignored --exact cost::the_bare_crate_looks --nocapture",
-        program.display()
-    );
-    let said = world.host.run(&words).expect("looks");
-    let line = said
-        .lines()
-        .find_map(|line| line.strip_prefix("a bare look takes "));
-    let number = line.and_then(|line| line.split(' ').next()?.parse().ok());
-    number.expect("a number")
+/// Milliseconds of processor time that the crate alone takes for a look, and the most memory it had, in
+/// KiB: in a process of its own on the host, built beside the handler as that is built.
+fn bare_looks(world: &World) -> (f64, u64) {
+    let program = program().with_file_name("bare-nmstate");
+    let words = format!("{} {LOOKS}", program.display());
+    let said = world.host.run(&words).expect("looks of the bare crate");
+    let (each, most) = said.trim().split_once(' ').expect("two numbers");
+    (each.parse().expect("a time"), most.parse().expect("a size"))
 }
 
-#[test]
-#[ignore = "run on a host by the test of what looks cost"]
-fn the_bare_crate_looks() {
-    if std::env::var_os(BARE).is_none() {
-        return;
-    }
-    let own = || {
-        let stat = std::fs::read_to_string("/proc/self/stat").expect("its numbers");
-        let after = stat.rsplit(')').next().expect("a name").to_owned();
-        let words: Vec<&str> = after.split_whitespace().collect();
-        let ticks: u64 = words[11..13]
-            .iter()
-            .filter_map(|it| it.parse::<u64>().ok())
-            .sum();
-        ticks * 10
-    };
-    let look = || {
-        let mut state = NetworkState::new();
-        state.retrieve().expect("a state");
-        serde_json::to_value(&state).expect("JSON");
-    };
-    look();
-    let before = own();
-    (0..LOOKS).for_each(|_| look());
-    let each = (own() - before) as f64 / f64::from(LOOKS);
-    println!("a bare look takes {each} ms");
+/// What a change is to bring about.
+type Desired = fn(&World) -> Value;
+
+/// A bridge without ports, the shortest apply there is.
+fn a_bridge(_: &World) -> Value {
+    json!({"interfaces": [{
+        "name": "br1", "type": "linux-bridge", "state": "up",
+        "ipv4": {"enabled": true, "address": [{"ip": "192.0.2.1", "prefix-length": 24}]},
+        "bridge": {"port": []},
+    }]})
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_and_its_end_add_little_to_an_apply() {
+async fn what_takes_a_change_back_adds_little_to_its_apply() {
     if !is_shipped() {
         return;
     }
-    let mut shares = Vec::new();
-    for number in 0..5 {
-        let world = World::new().await;
-        let bridge = json!({"interfaces": [{
-            "name": format!("br{number}"), "type": "linux-bridge", "state": "up",
-            "ipv4": {"enabled": true, "address": [{"ip": "192.0.2.1", "prefix-length": 24}]},
-            "bridge": {"port": []},
-        }]});
-        world.policy("bridge", &bridge);
-        let handler = world.handler_with(None, &["--v=debug"]);
-        handler.start().expect("a handler");
-        let entry = world.closed().await;
-        assert_eq!(entry.end, Some(End::Kept), "{:?}", entry.why);
-        let log = until("the whole log", SOON, async || {
-            let log = handler.tail(2000);
-            match log.contains("resting") {
-                true => Ok(log),
-                false => Err("not yet".to_owned()),
-            }
-        });
-        let log = log.await.expect("a log");
-        let (ours, apply) = parts(&log);
-        println!("| an apply of {apply} ms | {ours} ms beside it |");
-        shares.push(ours as f64 / apply as f64);
+    let changes: [(&str, Desired); 2] = [
+        ("a bridge without ports", a_bridge),
+        ("the host's own cable under a bridge", under_a_bridge),
+    ];
+    for (what, desired) in changes {
+        let mut all = Vec::new();
+        for _ in 0..5 {
+            let world = World::new().await;
+            world.policy("bridge", &desired(&world));
+            all.push(made(&world).await);
+        }
+        all.sort_by_key(|it| it.apply);
+        for one in &all {
+            println!(
+                "| {what} | {:?} | before it {:?}, after it {:?} |",
+                one.apply, one.before, one.after
+            );
+        }
+        let sum = all.into_iter().fold(Parts::default(), Parts::add);
+        println!(
+            "| {what}, five times: added | {:.1} % |",
+            sum.share() * 100.0
+        );
     }
-    shares.sort_by(f64::total_cmp);
-    println!("| what a journal adds to an apply, five times | {shares:.2?} |");
 }
 
-/// Milliseconds of a change that are ours and the crate's, by the times of its log lines: what lies
-/// between asking the probes is neither.
-fn parts(log: &str) -> (i64, i64) {
-    let at = |what: &str| {
-        let line = log.lines().find(|line| line.contains(what));
-        let line = line.unwrap_or_else(|| panic!("{what} is not in\n{log}"));
-        let time = line.split_whitespace().next().expect("a time");
-        time.parse::<jiff::Timestamp>()
-            .expect("a time")
-            .as_millisecond()
-    };
-    let (asked, applying, applied) = (
-        at("baseline asked"),
-        at("applying policy"),
-        at("state applied"),
-    );
-    let (probing, probed, resting) = (at("probing the host"), at("probes asked"), at("resting"));
-    let ours = (applying - asked) + (probing - applied) + (resting - probed);
-    (ours, applied - applying)
+/// The parts of the one change a handler makes.
+async fn made(world: &World) -> Parts {
+    let handler = world.handler_with(None, &["--v=debug"]);
+    handler.start().expect("a handler");
+    let entry = world.closed().await;
+    assert_eq!(entry.end, Some(End::Kept), "{:?}", entry.why);
+    let whole = until("the whole log", SOON, async || {
+        let log = handler.tail(2000);
+        Parts::of(&log).pop().ok_or(log)
+    });
+    whole.await.expect("a change in the log")
 }

@@ -48,9 +48,19 @@ impl World {
 
     /// The same, told more.
     pub(crate) fn handler_with(&self, stop: Option<Point>, more: &[&str]) -> Process {
+        self.handler_probing(stop, 2, more)
+    }
+
+    /// The same, with probes that have so many seconds.
+    pub(crate) fn handler_probing(
+        &self,
+        stop: Option<Point>,
+        seconds: u32,
+        more: &[&str],
+    ) -> Process {
         let words = [
             &format!("--checkpoint-timeout-seconds={CHECKPOINT}"),
-            "--probe-timeout-seconds=2",
+            &format!("--probe-timeout-seconds={seconds}"),
             "--server-patience-seconds=0",
             "--initial-backoff-seconds=600",
             "--max-backoff-seconds=600",

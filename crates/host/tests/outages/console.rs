@@ -5,7 +5,7 @@ use crate::common::homes::{SOON, program};
 use crate::world::{World, stopped};
 use clap::Parser;
 use keelson_api::host_condition::EnactmentCondition;
-use keelson_host::cli::{Cli, Task};
+use keelson_host::cli::{Cli, OnHost, Task};
 use keelson_host::handler::points::{Act, Point};
 use keelson_testbed::{passage, until};
 use serde_json::json;
@@ -93,7 +93,7 @@ async fn a_console_says_how_a_host_is_and_recovers_it_without_an_api_server() {
     world.ready().await;
     let policy = world.ask_for("lab", &lab).await;
     world.comes_to(&policy, EnactmentCondition::Available).await;
-    let process = world.host.run("/bin/busybox pidof keelson-host");
+    let process = world.host.run("/bin/busybox pidof keelson-handler");
     let process = format!("process {} ", process.expect("a process").trim());
     console.shown.push((process, "process 1234 "));
 
@@ -130,7 +130,11 @@ fn the_unit_for_reboots_recovers_before_the_kubelet_starts() {
     };
     let command = says("ExecStart").expect("a command");
     let cli = Cli::try_parse_from(command.split(' ')).expect("a command that is understood");
-    assert!(matches!(cli.task, Some(Task::Recover(_))), "{command}");
+    let recovers = |task: &OnHost| matches!(task, OnHost::Recover(_));
+    assert!(
+        matches!(&cli.task, Some(Task::OnHost(task)) if recovers(task)),
+        "{command}"
+    );
     let before = says("Before").expect("an order");
     assert_eq!(before, "kubelet.service");
     assert_eq!(says("After"), Some("dbus.service NetworkManager.service"));

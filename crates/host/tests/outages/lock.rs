@@ -15,9 +15,9 @@ async fn a_second_handler_waits_names_the_first_and_takes_over_when_that_ends() 
     let first = world.handler(None);
     first.start().expect("a handler");
     world.ready().await;
-    let process = world.host.run("/bin/busybox pidof keelson-host");
+    let process = world.host.run("/bin/busybox pidof keelson-handler");
     let process = process.expect("a process");
-    let holder = format!("process {} (keelson-host)", process.trim());
+    let holder = format!("process {} (keelson-handler)", process.trim());
 
     let socket = world.path("second.sock");
     let mut args = vec![

@@ -9,6 +9,7 @@ use keelson_testbed::until;
 use kube::api::PostParams;
 use serde_json::json;
 use std::time::{Duration, Instant};
+use tokio::time::timeout;
 
 const ENACTMENTS: &str = "nodenetworkconfigurationenactments";
 
@@ -81,6 +82,29 @@ async fn what_was_reported_in_an_outage_is_told_once_soon_after_it_by_who_starts
     let writes = world.writes(ENACTMENTS);
     assert_eq!(writes.len(), 2, "{writes:?}");
     assert_eq!(host.server.trouble(), None);
+}
+
+#[tokio::test]
+async fn who_waits_for_what_is_told_of_a_policy_waits_until_the_server_has_it() {
+    let world = World::new("caught").await;
+    let host = world.host().await;
+    host.connected().await;
+    let policy = world.policy(&unique("policy")).await;
+    let outbox = host.server.outbox();
+    outbox.caught_up(&policy.name).await;
+    let outage = world.faults.refuse();
+    host.put(&policy, &Standing::Configured);
+    let short = Duration::from_millis(300);
+    let early = timeout(short, outbox.caught_up(&policy.name)).await;
+    assert!(early.is_err(), "nobody was told");
+    timeout(short, outbox.caught_up("another"))
+        .await
+        .expect("no wait for another policy");
+    outage.clear();
+    timeout(SOON, outbox.caught_up(&policy.name))
+        .await
+        .expect("a report that is told");
+    assert!(host.says(&world, &policy).await.is_some());
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ mod profile;
 mod rotation;
 mod wire;
 
-use crate::world::{PATIENCE, Turn, World, world};
+use crate::world::{PATIENCE, Turn, World, world_of_hosts};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
@@ -109,13 +109,13 @@ impl Drop for Hosts {
 impl Hosts {
     /// Installed, settled, under the profile Intermediate; other tests go on.
     async fn enter() -> Self {
-        let (turn, world) = (turn().await, world().await);
+        let (turn, world) = (turn().await, world_of_hosts().await);
         Self::settle(turn, world.shared().await, world).await
     }
 
     /// The same for a test that breaks what all share.
     async fn enter_alone() -> Self {
-        let (turn, world) = (turn().await, world().await);
+        let (turn, world) = (turn().await, world_of_hosts().await);
         Self::settle(turn, world.alone().await, world).await
     }
 

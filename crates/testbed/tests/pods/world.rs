@@ -1,5 +1,5 @@
-//! The one cluster all tests of this program share, with Keelson in it, and what tests ask of nodes:
-//! their state, their heights, their processes.
+//! The clusters tests of this program share, with Keelson in them, and what tests ask of nodes: their
+//! state, their heights, their processes.
 
 use k8s_openapi::api::core::v1::Pod;
 use keelson_api::SeiNode;
@@ -34,8 +34,14 @@ pub(crate) struct World {
     calm: RwLock<()>,
 }
 
-/// The world of this program, made by the first test that asks.
+/// The world of nodes, made by the first test that asks.
 pub(crate) async fn world() -> &'static World {
+    static WORLD: OnceCell<World> = OnceCell::const_new();
+    WORLD.get_or_init(World::make).await
+}
+
+/// The world of host components: who breaks the one holds up nobody in the other.
+pub(crate) async fn world_of_hosts() -> &'static World {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     WORLD.get_or_init(World::make).await
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{Changes, Ended, Witness, since_boot};
+use super::{Changes, Ended, Met, SinceBoot, Witness, pending};
 use crate::handler::decide::{Likeness, Seen, Step, Verdict, next};
 use crate::handler::journal::{Checkpoint, End, Entry, Phase};
-use crate::handler::network_manager::NetworkManager;
+use crate::handler::network_manager::{NetworkManager, Trouble};
 use crate::handler::points::{Act, around};
 use crate::handler::profiles::differing;
 
@@ -45,11 +45,17 @@ struct Look {
 }
 
 impl Changes {
-    /// Brings a change to its end. Ends at once where it has come to it already.
-    pub async fn conclude(&self, mut entry: Entry, witness: Witness) -> Ended {
+    /// Brings a change to its end, with the NetworkManager it was made with as long as that answers. Ends
+    /// at once where it has come to it already.
+    pub async fn conclude(
+        &self,
+        mut entry: Entry,
+        mut met: Option<Met>,
+        witness: Witness,
+    ) -> Ended {
         let mut efforts = Efforts::default();
         while entry.phase != Phase::Closed {
-            let mut look = match self.look(&entry, &efforts, witness).await {
+            let mut look = match self.look(&entry, met.take(), &efforts, witness).await {
                 Ok(look) => look,
                 Err(why) => {
                     self.pause(&mut efforts, &why).await;
@@ -86,6 +92,7 @@ impl Changes {
                     break;
                 }
             }
+            met = look.manager.map(Met::from);
         }
         self.says("resting".to_owned());
         Ended {
@@ -101,6 +108,7 @@ impl Changes {
     async fn look(
         &self,
         entry: &Entry,
+        met: Option<Met>,
         efforts: &Efforts,
         witness: Witness,
     ) -> Result<Look, String> {
@@ -118,9 +126,9 @@ impl Changes {
                 manager: None,
             });
         }
-        let told = |trouble: crate::handler::network_manager::Trouble| trouble.to_string();
-        let manager = NetworkManager::meet_started().await.map_err(told)?;
-        let checkpoints = manager.checkpoints().await.map_err(told)?;
+        let told = |trouble: Trouble| trouble.to_string();
+        let started = NetworkManager::meet_started;
+        let (manager, checkpoints) = pending(met, started).await.map_err(told)?;
         let pending = entry.checkpoint.as_ref();
         let pending = pending.is_some_and(|ours| checkpoints.iter().any(|it| it.is(ours)));
         let seen_applied = witness == Witness::Here && entry.phase == Phase::Applied;
@@ -168,7 +176,7 @@ impl Changes {
             (Phase::Committed, _) => (Act::NoteCommitted, entry.at(phase)),
             (_, _) => (Act::NoteRollingBack, entry.at(phase)),
         };
-        let written = around(act, async { self.journal.write(&noted) }).await;
+        let written = around(act, async { self.journal.note(&noted) }).await;
         if written.is_ok() || step.is_undoing() {
             *entry = noted;
         }
@@ -182,7 +190,7 @@ impl Changes {
         look: &mut Look,
         efforts: &mut Efforts,
     ) -> Result<After, String> {
-        let told = |trouble: crate::handler::network_manager::Trouble| trouble.to_string();
+        let told = |trouble: Trouble| trouble.to_string();
         let away = || "NetworkManager was not asked".to_owned();
         let manager = look.manager.as_ref().ok_or_else(away);
         match step {
@@ -283,7 +291,7 @@ enum After {
 fn left(entry: &Entry, seen: &Seen) -> Option<Duration> {
     let known = entry.checkpoint.as_ref()?;
     let pending: &Checkpoint = seen.checkpoints.iter().find(|it| it.is(known))?;
-    let left = pending.deadline_ms?.saturating_sub(since_boot());
+    let left = pending.deadline_ms?.saturating_sub(SinceBoot::now().0);
     Some(Duration::from_millis(left).saturating_sub(RESERVE))
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use keelson_api::policy::State;
 use serde::{Deserialize, Serialize};
 
+use crate::handler::disk::Outlives;
 use crate::handler::probe::Baseline;
 
 /// How far a change has come, in order.
@@ -39,6 +40,16 @@ impl Phase {
             Committed => self == Verified,
             RollingBack => matches!(self, Applying | Applied | Verified),
             Closed => self != Closed,
+        }
+    }
+
+    /// What a word of having come here is to outlive. Where it need not outlive the host, what stands
+    /// before it leads to the same end there: nothing was touched, or the checkpoint is gone, or the new
+    /// state is there to be seen.
+    pub fn outlives(self) -> Outlives {
+        match self {
+            Self::Applying | Self::Verified | Self::RollingBack => Outlives::Host,
+            Self::Prepared | Self::Applied | Self::Committed | Self::Closed => Outlives::Process,
         }
     }
 }
@@ -142,6 +153,18 @@ pub struct Entry {
     pub checkpoint: Option<Checkpoint>,
 }
 
+/// How far a change has come since it was written down whole.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Mark {
+    phase: Phase,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    end: Option<End>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<Checkpoint>,
+}
+
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // States and profiles have keys in them.
@@ -157,6 +180,33 @@ impl fmt::Debug for Entry {
 }
 
 impl Entry {
+    /// What of it a step changes.
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            phase: self.phase,
+            end: self.end,
+            why: self.why.clone(),
+            checkpoint: self.checkpoint.clone(),
+        }
+    }
+
+    /// The entry as far as a mark says.
+    pub(super) fn marked(self, mark: Mark) -> Self {
+        let Mark {
+            phase,
+            end,
+            why,
+            checkpoint,
+        } = mark;
+        Self {
+            phase,
+            end,
+            why,
+            checkpoint,
+            ..self
+        }
+    }
+
     /// The entry one step on.
     #[must_use]
     pub fn at(&self, phase: Phase) -> Self {

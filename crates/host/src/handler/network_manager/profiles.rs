@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::stream::iter;
 use keelson_api::policy::State;
 use serde_json::Value;
 use zbus::zvariant::{ObjectPath, OwnedObjectPath, OwnedValue};
@@ -36,6 +38,9 @@ const NO_REAPPLY: u32 = 0x40;
 
 /// State of a connection that is up.
 const ACTIVATED: u32 = 2;
+
+/// How many questions are asked at a time. A system bus keeps about a hundred questions of one program open.
+const AT_ONCE: usize = 16;
 
 /// How long a connection may take to be up again.
 const UP: Duration = Duration::from_secs(45);
@@ -110,15 +115,15 @@ impl NetworkManager {
     async fn found(&self) -> Result<BTreeMap<String, Found>, Trouble> {
         let asked = (SETTINGS_PATH, SETTINGS, "ListConnections", &());
         let paths: Vec<OwnedObjectPath> = self.call("listing profiles", CALL, asked).await?;
-        let active = self.active().await?;
+        let told = paths
+            .into_iter()
+            .map(async |path| Ok((self.told(&path).await?, path)));
+        let told = at_once(told);
+        let (active, told) = tokio::try_join!(self.active(), told)?;
         let mut found = BTreeMap::new();
-        for path in paths {
-            let (flags, settings) = match self.told(&path).await {
-                Ok(Some(told)) => told,
-                Ok(None) => continue,
-                // Deleted since it was listed.
-                Err(error) if error.is_unknown_object() => continue,
-                Err(error) => return Err(error),
+        for (told, path) in told {
+            let Some((flags, settings)) = told else {
+                continue;
             };
             let uuid = text(&settings, "connection", "uuid");
             let profile = Profile {
@@ -166,19 +171,8 @@ impl NetworkManager {
     /// The device each profile is active on, by the profile's path.
     async fn active(&self) -> Result<HashMap<String, String>, Trouble> {
         let all: Vec<OwnedObjectPath> = self.property(PATH, NAME, "ActiveConnections").await?;
-        let mut active = HashMap::new();
-        for path in all {
-            match self.active_on(&path).await {
-                Ok(Some((profile, device))) => {
-                    active.insert(profile, device);
-                }
-                Ok(None) => {}
-                // Ended since it was listed.
-                Err(error) if error.is_unknown_object() => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(active)
+        let active = at_once(all.iter().map(|path| self.active_on(path))).await?;
+        Ok(active.into_iter().flatten().collect())
     }
 
     async fn active_on(&self, path: &str) -> Result<Option<(String, String)>, Trouble> {
@@ -186,8 +180,9 @@ impl NetworkManager {
         let Some(device) = devices.first() else {
             return Ok(None);
         };
-        let profile: OwnedObjectPath = self.property(path, ACTIVE, "Connection").await?;
-        let name: String = self.property(device.as_str(), DEVICE, "Interface").await?;
+        let profile = self.property::<OwnedObjectPath>(path, ACTIVE, "Connection");
+        let name = self.property::<String>(device.as_str(), DEVICE, "Interface");
+        let (profile, name) = tokio::try_join!(profile, name)?;
         Ok(Some((profile.to_string(), name)))
     }
 
@@ -241,6 +236,23 @@ impl NetworkManager {
             Err(_) => Err(Trouble::Deadline { doing, after: UP }),
         }
     }
+}
+
+/// The answers to questions about objects, several being asked at a time. Those about objects that are gone
+/// since they were listed are left out.
+async fn at_once<T>(
+    questions: impl Iterator<Item = impl Future<Output = Result<T, Trouble>>>,
+) -> Result<Vec<T>, Trouble> {
+    let mut answers = iter(questions).buffered(AT_ONCE);
+    let mut known = Vec::new();
+    while let Some(answer) = answers.next().await {
+        match answer {
+            Ok(answer) => known.push(answer),
+            Err(error) if error.is_unknown_object() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(known)
 }
 
 fn place(profile: &Profile) -> u32 {

@@ -6,7 +6,7 @@
 //! of those that matter to it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
@@ -25,7 +25,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::line::CONNECTING;
+use super::line::{CONNECTING, lock};
 use super::states::StateSeen;
 
 /// Objects in a page of a list, which is held whole.
@@ -86,6 +86,8 @@ pub struct Enactment {
 /// What is known of everything that is followed.
 pub(super) struct Watched {
     pub(super) policies: Mirror<Policy>,
+    /// Policies that are gone, by uid, as they were last.
+    pub(super) gone: Arc<Mutex<BTreeMap<String, Policy>>>,
     pub(super) nodes: Mirror<NodeSeen>,
     pub(super) enactments: Mirror<Enactment>,
     pub(super) states: Mirror<StateSeen>,
@@ -99,6 +101,7 @@ impl Watched {
     pub(super) fn new() -> Self {
         Self {
             policies: Mirror::patient("NodeNetworkConfigurationPolicies", PATIENCE),
+            gone: Arc::default(),
             nodes: Mirror::patient("the own Node", PATIENCE),
             enactments: Mirror::patient("the own NodeNetworkConfigurationEnactments", PATIENCE),
             states: Mirror::patient("the own NodeNetworkState", PATIENCE),
@@ -123,8 +126,12 @@ impl Watched {
         let kind = ApiResource::erase::<NodeNetworkConfigurationPolicy>(&());
         let api = Api::<Lean<DynamicObject>>::all_with(client, &kind);
         let relevant = Arc::clone(&self.relevant);
-        let policies = self.policies.clone();
+        let (policies, gone) = (self.policies.clone(), Arc::clone(&self.gone));
         let changed = move |_: &Key, before: Option<&Policy>, after: Option<&Policy>| {
+            let uid = |it: &Policy| it.object.metadata.uid.clone().unwrap_or_default();
+            if let Some(last) = before.filter(|it| after.map(uid) != Some(uid(it))) {
+                lock(&gone).insert(uid(last), last.clone());
+            }
             if before != after {
                 relevant.notify_one();
             }

@@ -99,6 +99,7 @@ struct Shared {
     folder: Folder,
     kept: Mutex<Kept>,
     added: Notify,
+    less: Notify,
     unread: Vec<String>,
 }
 
@@ -135,6 +136,7 @@ impl Outbox {
             folder,
             kept: Mutex::new(kept),
             added: Notify::new(),
+            less: Notify::new(),
             unread,
         };
         Ok(Self {
@@ -187,6 +189,7 @@ impl Outbox {
     /// Forgets a policy: the next report about it makes an enactment, whatever became of the last one.
     pub fn forget(&self, policy: &str) -> Result<(), Refused> {
         self.kept().slots.remove(policy);
+        self.shared.less.notify_waiters();
         self.shared.folder.remove(&file(policy))
     }
 
@@ -205,6 +208,17 @@ impl Outbox {
         let kept = self.kept();
         let slots = kept.slots.values();
         slots.filter(|it| it.record.is_due()).count()
+    }
+
+    /// Waits until nothing is to be told about a policy.
+    pub async fn caught_up(&self, policy: &str) {
+        loop {
+            let less = self.shared.less.notified();
+            if !self.kept().get(policy).is_some_and(Record::is_due) {
+                return;
+            }
+            less.await;
+        }
     }
 
     /// Files that could not be understood when the outbox was opened, as sentences.
@@ -255,6 +269,7 @@ impl Outbox {
             *once = true;
             *told |= slot.number == due.number;
             self.note(self.write(&kept, &due.policy));
+            self.shared.less.notify_waiters();
         }
     }
 
@@ -264,6 +279,7 @@ impl Outbox {
         if kept.slots.get(&due.policy).map(|it| it.number) == Some(due.number) {
             kept.slots.remove(&due.policy);
             self.note(self.shared.folder.remove(&file(&due.policy)));
+            self.shared.less.notify_waiters();
         }
     }
 
