@@ -23,7 +23,7 @@ use crate::process::{Launch, Process};
 use crate::programs::{Program, Programs, pause};
 use crate::state::State;
 use crate::wait::until;
-use crate::{cache, manifests};
+use crate::{cache, failure, manifests};
 use kube::Client;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -63,6 +63,7 @@ pub struct Cluster {
 impl Cluster {
     /// Starts a cluster under a name of its own and waits until it is ready.
     pub async fn start(size: Size) -> Result<Self, Error> {
+        failure::listen();
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         Self::named(&format!("test-{}-{number}", std::process::id()), size).await
@@ -332,9 +333,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.tails(20));
-        }
+        failure::tell(|| self.tails(20));
     }
 }
 

@@ -26,6 +26,7 @@ mod components;
 mod containers;
 mod enclosure;
 mod error;
+mod failure;
 pub mod faults;
 mod forward;
 mod host;

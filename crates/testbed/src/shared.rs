@@ -2,6 +2,7 @@
 
 use crate::cluster::{Cluster, Size};
 use crate::error::chain;
+use crate::failure;
 use crate::manifests::ensure_namespace;
 use crate::node::Pods;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,7 +74,7 @@ async fn keep(kept: &'static Kept, size: Size) -> &'static Cluster {
     }
 }
 
-/// A namespace of one test. When the test fails, the tails of the cluster's logs are printed.
+/// A namespace of one test. When the test fails, the tails of the cluster's logs are printed, and why.
 #[derive(Debug)]
 pub struct Namespace<'a> {
     name: String,
@@ -89,8 +90,6 @@ impl Namespace<'_> {
 
 impl Drop for Namespace<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.cluster.tails(20));
-        }
+        failure::tell(|| self.cluster.tails(20));
     }
 }
