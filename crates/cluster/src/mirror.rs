@@ -161,10 +161,10 @@ impl<V: Send + Sync + 'static> Mirror<V> {
         self.view().note(key, version, value);
     }
 
-    /// A delete of our own that left nothing: not known any more, and not brought back by an event
-    /// about a state that we had seen.
-    pub fn gone(&self, key: &Key) {
-        self.view().gone(key);
+    /// A delete of our own that left nothing of the object with this uid: not known any more, and not
+    /// brought back by an event about a state of before.
+    pub fn gone(&self, key: &Key, uid: &str) {
+        self.view().gone(key, uid);
     }
 
     /// Whether the first list was complete once.

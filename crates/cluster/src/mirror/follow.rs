@@ -6,6 +6,7 @@
 //! what is known is decided by the view.
 
 use super::page::page;
+use super::view::State;
 use super::{Key, Mirror, Patience};
 use crate::client::within;
 use crate::error::Error;
@@ -185,28 +186,28 @@ where
     }
 
     fn seen(&mut self, object: K) {
-        let (key, version) = place(&object);
+        let (key, state) = place(&object);
         let value = (self.keep)(object);
-        self.tell(key, version, value, true);
+        self.tell(key, state, value, true);
     }
 
     fn deleted(&mut self, object: K) {
-        let (key, version) = place(&object);
-        self.tell(key, version, None, false);
+        let (key, state) = place(&object);
+        self.tell(key, state, None, false);
     }
 
-    fn tell(&mut self, key: Key, version: String, value: Option<V>, exists: bool) {
+    fn tell(&mut self, key: Key, state: State, value: Option<V>, exists: bool) {
         // The lock is not held while the controller is told.
-        let change = self.mirror.view().event(key, &version, value, exists);
+        let change = self.mirror.view().event(key, &state, value, exists);
         if let Some(change) = change {
             let (before, after) = (change.before.as_deref(), change.after.as_deref());
             (self.changed)(&change.key, before, after);
         }
         // During a list the versions are those of the objects, in no order.
         if let Start::Version(from) = &mut self.from
-            && !version.is_empty()
+            && !state.version.is_empty()
         {
-            *from = version;
+            *from = state.version;
         }
     }
 
@@ -239,9 +240,14 @@ async fn next<K>(
     }
 }
 
-fn place(object: &impl Resource) -> (Key, String) {
-    let version = object.meta().resource_version.clone();
-    (Key::of(object), version.unwrap_or_default())
+fn place(object: &impl Resource) -> (Key, State) {
+    let meta = object.meta();
+    let state = State {
+        version: meta.resource_version.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+        leaving: meta.deletion_timestamp.is_some(),
+    };
+    (Key::of(object), state)
 }
 
 fn is_expired(cause: &kube::Error) -> bool {

@@ -18,10 +18,21 @@ pub(super) struct Change<V> {
     pub(super) after: Option<Arc<V>>,
 }
 
+/// Which object, and which state of it.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) version: String,
+    pub(super) uid: String,
+    /// Whether it is being deleted, and something holds it.
+    pub(super) leaving: bool,
+}
+
 struct Entry<V> {
     version: Option<u64>,
-    /// None: we deleted it, or it is not worth keeping.
+    /// None: we deleted it.
     value: Option<Arc<V>>,
+    /// The uid of what we deleted.
+    gone: Option<String>,
     /// What was told last, where that is not `value`.
     told: Option<Option<Arc<V>>>,
 }
@@ -81,14 +92,16 @@ impl<V> View<V> {
         let entry = Entry {
             version,
             value: Some(Arc::new(value)),
+            gone: None,
             told: Some(told),
         };
         self.entries.insert(key, entry);
     }
 
     /// A delete of our own.
-    pub(super) fn gone(&mut self, key: &Key) {
+    pub(super) fn gone(&mut self, key: &Key, uid: &str) {
         if let Some(entry) = self.entries.get_mut(key) {
+            entry.gone = Some(uid.to_owned());
             let value = entry.value.take();
             entry.told.get_or_insert(value);
         }
@@ -98,17 +111,17 @@ impl<V> View<V> {
     pub(super) fn event(
         &mut self,
         key: Key,
-        version: &str,
+        state: &State,
         value: Option<V>,
         exists: bool,
     ) -> Option<Change<V>> {
-        let version: Option<u64> = version.parse().ok();
+        let version: Option<u64> = state.version.parse().ok();
         self.newest = self.newest.max(version);
         if exists && let Some(listed) = &mut self.listed {
             listed.insert(key.clone());
         }
         if let Some(known) = self.entries.get(&key)
-            && (newer(known.version, version) || deleted(known, version))
+            && (newer(known.version, version) || exists && deleted(known, state))
         {
             return None;
         }
@@ -118,6 +131,7 @@ impl<V> View<V> {
             let entry = Entry {
                 version,
                 value: Some(after.clone()),
+                gone: None,
                 told: None,
             };
             self.entries.insert(key.clone(), entry);
@@ -171,9 +185,10 @@ fn reached(newest: Option<u64>, version: Option<u64>) -> bool {
     matches!((newest, version), (Some(newest), Some(version)) if newest >= version)
 }
 
-/// Whether this is the very state that we deleted.
-fn deleted<V>(known: &Entry<V>, comes: Option<u64>) -> bool {
-    known.value.is_none() && known.version.is_some() && known.version == comes
+/// Whether this is the object that we deleted, as it was before: somebody may have written it between the
+/// last state we saw and our delete.
+fn deleted<V>(known: &Entry<V>, comes: &State) -> bool {
+    known.gone.as_ref() == Some(&comes.uid) && !comes.leaving
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ pub(super) async fn prune(controller: &Controller, owner: &str, wanted: &[Object
         match gone {
             Ok(_) => {
                 if let Some(mirror) = controller.world.objects.get(&identity.kind) {
-                    mirror.gone(&at);
+                    mirror.gone(&at, &seen.uid);
                 }
             }
             Err(error) => failures.push(error.to_string()),

@@ -291,8 +291,8 @@ async fn nothing_is_taken_away_for_a_policy_or_a_node_that_was_only_not_heard_of
     let operator = stage.operator().await;
     operator.policies.begin().await;
     let known = &operator.controller.world;
-    known.policies.policies.gone(&key("uh"));
-    known.nodes.gone(&key("uh-a"));
+    known.policies.policies.gone(&key("uh"), "of before");
+    known.nodes.gone(&key("uh-a"), "of before");
     let again = operator
         .policies
         .look(&Subject::Policy("uh".to_owned()))

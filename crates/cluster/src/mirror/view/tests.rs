@@ -10,6 +10,15 @@ fn key(name: &str) -> Key {
     }
 }
 
+/// A state of the object that is there first.
+fn at(version: &str) -> State {
+    State {
+        version: version.to_owned(),
+        uid: "first".to_owned(),
+        leaving: false,
+    }
+}
+
 fn told<V: Clone>(change: Option<Change<V>>) -> Option<(Option<V>, Option<V>)> {
     let own = |value: Option<Arc<V>>| value.as_deref().cloned();
     change.map(|change| (own(change.before), own(change.after)))
@@ -19,19 +28,19 @@ fn told<V: Clone>(change: Option<Change<V>>) -> Option<(Option<V>, Option<V>)> {
 fn an_older_event_does_not_undo_a_write_of_our_own() {
     let mut view = View::default();
     assert_eq!(
-        told(view.event(key("a"), "5", Some(5), true)),
+        told(view.event(key("a"), &at("5"), Some(5), true)),
         Some((None, Some(5)))
     );
     view.note(key("a"), "9", 9);
-    assert_eq!(told(view.event(key("a"), "7", Some(7), true)), None);
+    assert_eq!(told(view.event(key("a"), &at("7"), Some(7), true)), None);
     assert_eq!(view.get(&key("a")).as_deref(), Some(&9));
     // The event of the write itself is told of, with what was told before it.
     assert_eq!(
-        told(view.event(key("a"), "9", Some(9), true)),
+        told(view.event(key("a"), &at("9"), Some(9), true)),
         Some((Some(5), Some(9)))
     );
     assert_eq!(
-        told(view.event(key("a"), "11", Some(11), true)),
+        told(view.event(key("a"), &at("11"), Some(11), true)),
         Some((Some(9), Some(11)))
     );
     view.note(key("a"), "9", 9);
@@ -46,9 +55,9 @@ fn an_older_event_does_not_undo_a_write_of_our_own() {
 fn versions_are_numbers_and_what_is_none_gives_way_to_the_later_arrival() {
     let mut view = View::default();
     view.note(key("a"), "10", 10);
-    view.event(key("a"), "9", Some(9), true);
+    view.event(key("a"), &at("9"), Some(9), true);
     assert_eq!(view.get(&key("a")).as_deref(), Some(&10));
-    view.event(key("a"), "odd", Some(1), true);
+    view.event(key("a"), &at("odd"), Some(1), true);
     assert_eq!(view.get(&key("a")).as_deref(), Some(&1));
     view.note(key("a"), "2", 2);
     assert_eq!(view.get(&key("a")).as_deref(), Some(&2));
@@ -57,9 +66,9 @@ fn versions_are_numbers_and_what_is_none_gives_way_to_the_later_arrival() {
 #[test]
 fn the_answer_to_a_write_does_not_bring_back_what_was_deleted_since() {
     let mut view = View::default();
-    view.event(key("a"), "5", Some(5), true);
+    view.event(key("a"), &at("5"), Some(5), true);
     assert_eq!(
-        told(view.event(key("a"), "8", None, false)),
+        told(view.event(key("a"), &at("8"), None, false)),
         Some((Some(5), None))
     );
     view.note(key("a"), "7", 7);
@@ -72,32 +81,61 @@ fn the_answer_to_a_write_does_not_bring_back_what_was_deleted_since() {
 }
 
 #[test]
-fn what_we_deleted_is_not_brought_back_by_a_state_we_had_seen() {
+fn what_we_deleted_is_not_brought_back_by_a_state_of_before() {
     let mut view = View::default();
-    view.event(key("a"), "5", Some(5), true);
-    view.gone(&key("a"));
+    view.event(key("a"), &at("5"), Some(5), true);
+    view.gone(&key("a"), "first");
     assert_eq!((view.get(&key("a")), view.len()), (None, 0));
-    assert_eq!(told(view.event(key("a"), "5", Some(5), true)), None);
+    // The one we had seen, and one that somebody wrote before we deleted it.
+    assert_eq!(told(view.event(key("a"), &at("5"), Some(5), true)), None);
+    assert_eq!(told(view.event(key("a"), &at("6"), Some(6), true)), None);
     assert_eq!(view.get(&key("a")), None);
     assert_eq!(
-        told(view.event(key("a"), "6", None, false)),
+        told(view.event(key("a"), &at("7"), None, false)),
         Some((Some(5), None))
     );
-    view.event(key("b"), "7", Some(7), true);
-    view.gone(&key("b"));
+    // So does no list that was taken before.
+    view.event(key("b"), &at("8"), Some(8), true);
+    view.gone(&key("b"), "first");
+    view.list();
+    assert_eq!(told(view.event(key("b"), &at("9"), Some(9), true)), None);
+    assert!(view.listed("9").is_empty());
+    assert_eq!(view.get(&key("b")), None);
     assert_eq!(
-        told(view.event(key("b"), "8", Some(8), true)),
-        Some((Some(7), Some(8)))
+        told(view.event(key("b"), &at("10"), None, false)),
+        Some((Some(8), None))
     );
+}
+
+#[test]
+fn another_object_of_the_name_and_one_that_is_held_are_there_after_a_delete() {
+    let mut view = View::default();
+    let another = State {
+        uid: "second".to_owned(),
+        ..at("8")
+    };
+    let held = State {
+        leaving: true,
+        ..at("8")
+    };
+    for (name, comes) in [("a", another), ("b", held)] {
+        view.event(key(name), &at("5"), Some(5), true);
+        view.gone(&key(name), "first");
+        assert_eq!(
+            told(view.event(key(name), &comes, Some(8), true)),
+            Some((Some(5), Some(8)))
+        );
+        assert_eq!(view.get(&key(name)).as_deref(), Some(&8));
+    }
 }
 
 #[test]
 fn what_a_list_does_not_mention_is_gone_but_for_what_was_written_since() {
     let mut view = View::default();
-    view.event(key("a"), "1", Some(1), true);
-    view.event(key("b"), "2", Some(2), true);
+    view.event(key("a"), &at("1"), Some(1), true);
+    view.event(key("b"), &at("2"), Some(2), true);
     view.list();
-    view.event(key("b"), "2", Some(2), true);
+    view.event(key("b"), &at("2"), Some(2), true);
     view.note(key("c"), "9", 9);
     let vanished = view.listed("7");
     let names: Vec<_> = vanished.iter().map(|it| it.key.name.as_str()).collect();
@@ -112,13 +150,16 @@ fn what_a_list_does_not_mention_is_gone_but_for_what_was_written_since() {
 #[test]
 fn what_is_not_worth_keeping_is_told_of_once() {
     let mut view = View::default();
-    assert_eq!(told(view.event(key("a"), "1", None::<u64>, true)), None);
-    view.event(key("a"), "2", Some(2), true);
     assert_eq!(
-        told(view.event(key("a"), "3", None, true)),
+        told(view.event(key("a"), &at("1"), None::<u64>, true)),
+        None
+    );
+    view.event(key("a"), &at("2"), Some(2), true);
+    assert_eq!(
+        told(view.event(key("a"), &at("3"), None, true)),
         Some((Some(2), None))
     );
-    assert_eq!(told(view.event(key("a"), "4", None, true)), None);
+    assert_eq!(told(view.event(key("a"), &at("4"), None, true)), None);
 }
 
 /// What happens to the objects, and when it is heard of.
@@ -189,7 +230,7 @@ impl World {
         let value = exists.then_some(version);
         let change = self
             .view
-            .event(key(name), &version.to_string(), value, exists);
+            .event(key(name), &at(&version.to_string()), value, exists);
         self.tell(change);
     }
 

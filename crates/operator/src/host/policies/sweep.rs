@@ -80,7 +80,7 @@ async fn remove(controller: &Controller, at: Key, seen: Arc<Enactment>) -> Resul
     };
     let calls = &controller.calls;
     calls.delete_as(&resource, "", &at.name, only).await?;
-    controller.world.policies.enactments.gone(&at);
+    controller.world.policies.enactments.gone(&at, &seen.uid);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use kube::api::ApiResource;
 
 use super::{Act, Done, Problem, note};
 use crate::node::seen::{Identity, Plain, SeenJob};
+use crate::node::sight::at;
 
 impl Act<'_> {
     pub(super) async fn deploy_bootstrap_service(&self) -> Done {
@@ -88,7 +89,7 @@ impl Act<'_> {
                 .await?;
             self.world
                 .services
-                .gone(&crate::node::sight::at(self.key, name));
+                .gone(&at(self.key, name), &leftover.identity.uid);
         }
         if let Some(pod) = &self.sight.bootstrap_pod {
             return Err(Waiting::PodGone {

@@ -224,7 +224,10 @@ impl Act<'_> {
         };
         match within(doing, keelson_cluster::DEADLINE, deleting).await? {
             Some(going) => note(&self.world.certificates, &going, Ordered::read(&going)),
-            None => self.world.certificates.gone(&at(self.key, name)),
+            None => self
+                .world
+                .certificates
+                .gone(&at(self.key, name), &seen.plain.identity.uid),
         }
         Ok(())
     }
@@ -244,7 +247,7 @@ impl Act<'_> {
         self.calls
             .delete_as(&resource, namespace, &name, only)
             .await?;
-        self.world.certificates.gone(&at(self.key, name));
+        self.world.certificates.gone(&at(self.key, name), uid);
         Ok(())
     }
 
