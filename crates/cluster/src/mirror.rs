@@ -89,6 +89,7 @@ struct Inner<V> {
     patience: Patience,
     view: Mutex<View<V>>,
     synced: watch::Sender<bool>,
+    answered: watch::Sender<bool>,
     in_order: watch::Sender<bool>,
     health: Mutex<Health>,
 }
@@ -121,6 +122,7 @@ impl<V: Send + Sync + 'static> Mirror<V> {
                 patience,
                 view: Mutex::new(View::default()),
                 synced: watch::Sender::new(false),
+                answered: watch::Sender::new(false),
                 in_order: watch::Sender::new(false),
                 health: Mutex::new(Health {
                     good: Instant::now(),
@@ -177,6 +179,18 @@ impl<V: Send + Sync + 'static> Mirror<V> {
         let mut synced = self.inner.synced.subscribe();
         // The sender is in `self`, so it is not closed while we wait.
         let _ = synced.wait_for(|synced| *synced).await;
+    }
+
+    /// Whether the server has said once what there is: everything, or that it does not have the type.
+    pub fn is_answered(&self) -> bool {
+        *self.inner.answered.borrow()
+    }
+
+    /// Waits until the server has said that.
+    pub async fn answered(&self) {
+        let mut answered = self.inner.answered.subscribe();
+        // The sender is in `self`, so it is not closed while we wait.
+        let _ = answered.wait_for(|answered| *answered).await;
     }
 
     /// Whether the watch that runs now was answered, and nothing was amiss since.

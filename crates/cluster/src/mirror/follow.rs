@@ -86,6 +86,9 @@ where
                 Err(Error::Api { cause, .. }) if is_expired(&cause) => self.from = Start::Nothing,
                 Err(error) => {
                     let wait = self.wait_after(&error);
+                    if error.is_absent() {
+                        self.mirror.inner.answered.send_replace(true);
+                    }
                     self.mirror.is_in_trouble(error.to_string());
                     self.failures = self.failures.saturating_add(1);
                     sleep(wait).await;
@@ -220,6 +223,7 @@ where
         self.failures = 0;
         self.mirror.is_good();
         self.mirror.inner.synced.send_replace(true);
+        self.mirror.inner.answered.send_replace(true);
     }
 }
 

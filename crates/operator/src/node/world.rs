@@ -183,6 +183,7 @@ impl World {
             (self.jobs.what(), self.jobs.is_synced()),
             (self.pods.what(), self.pods.is_synced()),
             (self.secrets.what(), self.secrets.is_synced()),
+            (self.certificates.what(), self.certificates.is_answered()),
         ];
         if policies {
             watches.push((self.policies.what(), self.policies.is_synced()));
@@ -193,8 +194,8 @@ impl World {
             .collect()
     }
 
-    /// Waits until everything is known that decisions need. Certificates are not among it: a cluster
-    /// may have no cert-manager.
+    /// Waits until everything is known that decisions need. A cluster may have no cert-manager, and so no
+    /// Certificates; but where they are only not known yet, a node would be taken to lack its own.
     pub async fn synced(&self, policies: bool) {
         self.nodes.synced().await;
         self.sets.synced().await;
@@ -204,6 +205,7 @@ impl World {
         self.jobs.synced().await;
         self.pods.synced().await;
         self.secrets.synced().await;
+        self.certificates.answered().await;
         if policies {
             self.policies.synced().await;
         }

@@ -6,14 +6,22 @@ use keelson_api::node_condition::{NodeCondition, NodeReason};
 use keelson_operator::node::points::{Point, Points};
 use keelson_plan::Task;
 use keelson_testbed::faults::{Fault, On, Pause, Rule, Verb};
+use keelson_wire::TaskType;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use std::future::pending;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::operator::{Operator, settings};
+use crate::stage::objects::tls_by_issuer;
 use crate::stage::{Scene, Stage, platform};
+use crate::toll::Toll;
+
+/// Much longer than an operator that knows everything takes to look at a node.
+const A_LOOK: Duration = Duration::from_secs(2);
 
 /// From now on nothing new is heard of objects of these kinds.
 async fn deafen<const N: usize>(scene: &Scene, resources: [&'static str; N]) -> [Rule; N] {
@@ -170,5 +178,46 @@ async fn a_pod_is_not_deleted_before_the_template_of_its_successor_is_known() {
     deaf_to_sets.clear();
     scene.settled("node").await;
     assert_eq!(scene.seen("node").deleted.len(), 1);
+    assert_eq!(scene.violations(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_that_does_not_know_the_certificates_yet_takes_no_node_to_lack_its_own() {
+    let scene = Stage::shared().await.scene("unknown-certificates").await;
+    scene.issuer("issuer").await;
+    {
+        let _operator = Operator::start(&scene, platform()).await;
+        let tls = json!({ "sidecar": tls_by_issuer("issuer") });
+        scene.full_node("node", tls).await;
+        scene
+            .until_condition("node", NodeCondition::Ready, true, NodeReason::NodeReady)
+            .await;
+        scene.settled("node").await;
+    }
+    let before = Toll::of(&scene.seen("node"));
+    let lists = On::verb(Verb::List).resource("certificates");
+    let held = Fault::SlowRequest(Pause::UntilCleared);
+    let door = scene.faults().inject(held, lists);
+    scene.faults().forget();
+    let _operator = Operator::start(&scene, platform()).await;
+    door.hit(1).await.expect("a list of Certificates");
+    let is_status = |call: &keelson_testbed::faults::Call| {
+        call.verb.writes() && call.subresource.as_deref() == Some("status")
+    };
+    let written = scene.faults().called("a write", is_status);
+    let written = timeout(A_LOOK, written).await;
+    assert!(written.is_err(), "{:?}", scene.faults().writes());
+    // What is asked for meanwhile is done by one plan, the order taken back included.
+    scene
+        .edit("node", json!({ "sidecar": { "tls": null } }))
+        .await;
+    door.clear();
+    scene.settled("node").await;
+    let taken = Toll::of(&scene.seen("node")).since(&before);
+    let once = Toll {
+        tasks: [(TaskType::MarkReady, 1)].into(),
+        ..Toll::default()
+    };
+    assert_eq!(taken, once);
     assert_eq!(scene.violations(), Vec::<String>::new());
 }
