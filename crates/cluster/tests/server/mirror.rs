@@ -4,7 +4,8 @@
 use crate::stage::{Stage, soon};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use keelson_cluster::{Key, Mirror};
-use kube::api::PartialObjectMeta;
+use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
+use kube::core::GroupVersionKind;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client};
 use serde_json::{from_value, json};
@@ -202,4 +203,21 @@ async fn secrets_are_watched_without_what_is_in_them() {
         "{watches:?}"
     );
     task.abort();
+}
+
+#[tokio::test]
+async fn that_the_server_does_not_have_a_type_is_an_answer_though_no_list() {
+    let stage = Stage::new("mirror-no-type").await;
+    let kind = GroupVersionKind::gvk("example.com", "v1", "Nothing");
+    let resource = ApiResource::from_gvk(&kind);
+    let api = Api::<DynamicObject>::namespaced_with(stage.client(), stage.name(), &resource);
+    let mirror = Mirror::<()>::new("Nothings");
+    assert!(!mirror.is_answered());
+    let following = mirror
+        .clone()
+        .follow(api, Config::default(), |_| None, |_, _, _| {});
+    let following = tokio::spawn(following);
+    soon("an answer", mirror.answered()).await;
+    assert!(!mirror.is_synced());
+    following.abort();
 }
