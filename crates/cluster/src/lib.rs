@@ -25,7 +25,7 @@ pub use error::Error;
 pub use events::Recorder;
 pub use lean::Lean;
 pub use lease::{Lease, Led, Standing, lead};
-pub use mirror::{Key, Mirror, Patience};
+pub use mirror::{Key, Mirror, Needed, Patience};
 pub use owned::{comparable, digest, owned};
 pub use pages::{Pages, Readiness, serve};
 pub use queue::Queue;

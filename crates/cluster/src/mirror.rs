@@ -3,14 +3,17 @@
 //! A [`Mirror`] is what a controller reads instead of asking: filled and kept by
 //! [`Mirror::follow`], corrected at once by the answers to the controller's own writes. Which state
 //! of an object counts is decided in [`view`], how a watch is kept alive in [`follow`], how a list is
-//! read in [`page`]. What a change means, and what is worth keeping of an object, is the controller's.
+//! read in [`page`], what decisions wait for in [`needed`]. What a change means, and what is worth
+//! keeping of an object, is the controller's.
 
 mod follow;
+mod needed;
 mod page;
 mod view;
 
 use kube::runtime::watcher;
 use kube::{Api, Resource};
+pub use needed::Needed;
 use serde::de::DeserializeOwned;
 use std::fmt::{self, Debug, Display};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -181,16 +184,19 @@ impl<V: Send + Sync + 'static> Mirror<V> {
         let _ = synced.wait_for(|synced| *synced).await;
     }
 
-    /// Whether the server has said once what there is: everything, or that it does not have the type.
-    pub fn is_answered(&self) -> bool {
-        *self.inner.answered.borrow()
+    /// That the first list is complete.
+    pub fn listed(&self) -> Needed {
+        Needed::new(self.inner.what, self.inner.synced.subscribe())
     }
 
-    /// Waits until the server has said that.
-    pub async fn answered(&self) {
-        let mut answered = self.inner.answered.subscribe();
-        // The sender is in `self`, so it is not closed while we wait.
-        let _ = answered.wait_for(|answered| *answered).await;
+    /// That the server has said once what there is: everything, or that it does not have the type.
+    pub fn answered(&self) -> Needed {
+        Needed::new(self.inner.what, self.inner.answered.subscribe())
+    }
+
+    /// Whether all the server has ever said is that it does not have the type.
+    pub fn is_absent(&self) -> bool {
+        *self.inner.answered.borrow() && !self.is_synced()
     }
 
     /// Whether the watch that runs now was answered, and nothing was amiss since.

@@ -5,13 +5,20 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, ValueEnum};
 
-/// Runs SeiNodes on Kubernetes.
+use crate::controllers::Half;
+
+/// Runs SeiNodes on Kubernetes, and the host components of NMStates.
 ///
-/// What the platform is comes from SEI_* variables, or from one YAML file; docs/platform.md lists
+/// What the platform of SeiNodes is comes from SEI_* variables, or from one YAML file; docs/platform.md lists
 /// them all.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "keelson-operator", version)]
 pub struct Cli {
+    /// What is looked after: sei (SeiNodes), nmstate (NMStates), or both with a comma between. Without
+    /// it, SeiNodes, and NMStates where RELATED_IMAGE_HANDLER_IMAGE is set.
+    #[arg(long, value_delimiter = ',')]
+    pub controllers: Vec<Half>,
+
     /// Where metrics are served, as host:port or :port; 0 serves none.
     #[arg(long, default_value = ":8080")]
     pub metrics_bind_address: String,
@@ -28,7 +35,7 @@ pub struct Cli {
     #[arg(long)]
     pub platform_file: Option<PathBuf>,
 
-    /// Looks after this namespace and no other.
+    /// Looks after the SeiNodes of this namespace and of no other.
     #[arg(long)]
     pub namespace: Option<String>,
 

@@ -7,6 +7,7 @@
 pub mod certificate;
 pub mod claim;
 pub mod cli;
+pub mod controllers;
 mod digest;
 pub mod flaw;
 pub mod host;

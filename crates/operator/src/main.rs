@@ -1,4 +1,5 @@
-//! `keelson-operator`: runs SeiNodes on Kubernetes. A drop-in for sei-k8s-controller.
+//! `keelson-operator`: runs SeiNodes on Kubernetes, and the host components of NMStates. A drop-in for
+//! sei-k8s-controller and for the operator of kubernetes-nmstate.
 
 use std::process::ExitCode;
 

@@ -25,6 +25,7 @@ pub mod put_back;
 pub mod record;
 pub mod report;
 pub mod rest;
+pub mod run;
 pub mod seen;
 pub mod share;
 pub mod sight;

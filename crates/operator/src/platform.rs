@@ -19,7 +19,7 @@ mod reader;
 mod table;
 
 pub use problems::Problems;
-pub use process::of_process;
+pub use process::Told;
 use reader::Reader;
 pub use table::{Need, SETTINGS, Setting, page};
 
@@ -42,6 +42,15 @@ pub struct Settings {
     pub gateway: Gateway,
     /// Where results would be exported to.
     pub results: Results,
+}
+
+/// What the operator is told of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Own {
+    /// Its pod.
+    pub pod: String,
+    /// Its namespace, and what NetworkPolicies know its pods by.
+    pub source: Source,
 }
 
 /// An issuer certificates may be ordered from.
@@ -85,6 +94,11 @@ pub struct Results {
 }
 
 impl Settings {
+    /// What the operator is told of itself.
+    pub fn own(&self) -> Own {
+        own(&self.pod, &self.namespace, self.render.access.as_ref())
+    }
+
     /// Whether a node may order its certificate from this issuer.
     pub fn allows(&self, kind: IssuerKind, name: &str) -> bool {
         let named = |issuer: &AllowedIssuer| issuer.kind == kind && issuer.name == name;
@@ -102,6 +116,32 @@ pub fn read(
     match reader.problems.is_empty() {
         true => Ok(settings),
         false => Err(reader.problems),
+    }
+}
+
+/// Reads what the operator is told of itself, and leaves what is said of nodes alone.
+pub fn read_own(
+    environment: &BTreeMap<String, String>,
+    file: Option<&str>,
+) -> Result<Own, Problems> {
+    let mut reader = Reader::new(environment, file);
+    let (pod, namespace) = (reader.word("POD_NAME"), reader.word("POD_NAMESPACE"));
+    let access = access(&mut reader, &namespace);
+    match reader.problems.is_empty() {
+        true => Ok(own(&pod, &namespace, access.as_ref())),
+        false => Err(reader.problems),
+    }
+}
+
+/// Without NetworkPolicies nobody has said what the operator's pods are labelled with.
+fn own(pod: &str, namespace: &str, access: Option<&Access>) -> Own {
+    let anything_here = || Source {
+        namespace: namespace.to_owned(),
+        labels: BTreeMap::new(),
+    };
+    Own {
+        pod: pod.to_owned(),
+        source: access.map_or_else(anything_here, |it| it.operator.clone()),
     }
 }
 

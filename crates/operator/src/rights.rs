@@ -5,6 +5,13 @@
 //! roles cannot say (which pods, which Secrets) is in `deploy/operator/policies.yaml`. Asking is for
 //! `cluster`.
 
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use keelson_cluster::{Readiness, Rule};
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+
 use crate::platform::Account;
 
 mod binding;
@@ -12,6 +19,9 @@ pub mod host;
 mod table;
 
 pub use binding::proxy_binding;
+
+/// How long between two questions whether our rights are still ours.
+const AGAIN: Duration = Duration::from_secs(300);
 
 /// The namespace of the install.
 pub const NAMESPACE: &str = "keelson-system";
@@ -140,6 +150,16 @@ pub fn of(role: &Role, namespace: &str) -> Vec<Ask> {
 }
 
 impl Ask {
+    fn rule(self) -> Rule {
+        Rule {
+            group: self.group,
+            resource: self.path,
+            verb: self.verb,
+            name: self.name,
+            namespace: self.namespace,
+        }
+    }
+
     /// What to say where the answer is no.
     pub fn refused(&self) -> String {
         let subresource = self
@@ -163,13 +183,40 @@ impl Ask {
 }
 
 /// The same as the questions readiness asks.
-pub fn rules(namespace: &str, client: &Account) -> Vec<keelson_cluster::Rule> {
-    let rule = |ask: Ask| keelson_cluster::Rule {
-        group: ask.group,
-        resource: ask.path,
-        verb: ask.verb,
-        name: ask.name,
-        namespace: ask.namespace,
-    };
-    asks(namespace, client).into_iter().map(rule).collect()
+pub fn rules(namespace: &str, client: &Account) -> Vec<Rule> {
+    asks(namespace, client).into_iter().map(Ask::rule).collect()
+}
+
+/// Asks now and again whether everything is allowed that we will do; readiness says what is not.
+pub fn watch(
+    name: &'static str,
+    client: Client,
+    rules: Vec<Rule>,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) {
+    let missing = Arc::new(Mutex::new(vec!["not asked for yet".to_owned()]));
+    let shown = missing.clone();
+    readiness.add(name, move || match shown.lock() {
+        Ok(missing) if missing.is_empty() => Ok(()),
+        Ok(missing) => Err(missing.join("; ")),
+        Err(_) => Ok(()),
+    });
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        while !stop.is_cancelled() {
+            let (found, again) = match keelson_cluster::missing(client.clone(), &rules).await {
+                Ok(found) if found.is_empty() => (found, AGAIN),
+                Ok(found) => (found, Duration::from_secs(10)),
+                Err(error) => (vec![error.to_string()], Duration::from_secs(2)),
+            };
+            if let Ok(mut missing) = missing.lock() {
+                *missing = found;
+            }
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(again) => {}
+            }
+        }
+    });
 }

@@ -7,6 +7,8 @@ mod stage;
 mod kills;
 #[path = "killed/pages.rs"]
 mod pages;
+#[path = "killed/process.rs"]
+mod process;
 #[path = "killed/program.rs"]
 mod program;
 #[path = "killed/settings.rs"]

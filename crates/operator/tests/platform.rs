@@ -3,6 +3,8 @@
 
 #[path = "platform/claims.rs"]
 mod claims;
+#[path = "platform/controllers.rs"]
+mod controllers;
 #[path = "platform/deployed.rs"]
 mod deployed;
 #[path = "platform/files.rs"]

@@ -3,7 +3,7 @@
 
 use crate::stage::{Stage, soon};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use keelson_cluster::{Key, Mirror};
+use keelson_cluster::{Key, Mirror, Needed};
 use kube::api::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::core::GroupVersionKind;
 use kube::runtime::watcher::Config;
@@ -212,12 +212,14 @@ async fn that_the_server_does_not_have_a_type_is_an_answer_though_no_list() {
     let resource = ApiResource::from_gvk(&kind);
     let api = Api::<DynamicObject>::namespaced_with(stage.client(), stage.name(), &resource);
     let mirror = Mirror::<()>::new("Nothings");
-    assert!(!mirror.is_answered());
+    assert!(!mirror.is_absent());
     let following = mirror
         .clone()
         .follow(api, Config::default(), |_| None, |_, _, _| {});
     let following = tokio::spawn(following);
-    soon("an answer", mirror.answered()).await;
-    assert!(!mirror.is_synced());
+    soon("an answer", Needed::known([mirror.answered()])).await;
+    assert!(mirror.is_absent());
+    let said = Needed::readiness([mirror.answered(), mirror.listed()]);
+    assert_eq!(said, Err("Nothings are not known yet".to_owned()));
     following.abort();
 }

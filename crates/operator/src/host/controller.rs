@@ -11,7 +11,7 @@ use futures::future::join;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use keelson_api::host::{HANDLER, IS_OPENSHIFT_VARIABLE, OPENSHIFT_WEBHOOK_SECRET, WEBHOOK};
-use keelson_cluster::{Calls, Key};
+use keelson_cluster::{Calls, Key, Needed};
 use keelson_render::host::Identity;
 use serde::de::DeserializeOwned;
 
@@ -75,7 +75,7 @@ impl Controller {
 
     /// Waits until enough is known for a first look, and takes up what was known before this process.
     pub async fn begin(&self) {
-        self.world.synced().await;
+        Needed::known(self.world.needed()).await;
         *lock(&self.platform) =
             Platform::remembered(self.rendered_openshift(), self.rendered_service_ca());
     }

@@ -1,15 +1,16 @@
 //! The controllers of NMStates and of policies in the process: under a lease of their own, beside that of
 //! SeiNodes.
 //!
-//! It runs where it was told an image for the host components. Where the types of `nmstate.io` are
-//! not installed it waits for them, and says so in the log alone: whoever runs only SeiNodes is ready
-//! without them. A lease that is lost ends the work, not the process, and is asked for again.
+//! Where the types of `nmstate.io` are not installed it waits for them. That counts for readiness only
+//! where NMStates were asked for by name ([`count_for`]): whoever runs SeiNodes is ready without them. A
+//! lease that is lost ends the work, not the process, and is asked for again.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join;
 use keelson_api::names::{FieldManager, Lease as LeaseName};
-use keelson_cluster::{Calls, Lease, Led, Standing, lead};
+use keelson_cluster::{Calls, Lease, Led, Needed, Readiness, Standing, lead};
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -17,30 +18,67 @@ use super::controller::Controller;
 use super::policies;
 use super::settings::Settings;
 use super::world::World;
+use crate::controllers::Who;
+use crate::rights;
 
 /// How long to leave the API server alone after a lease was lost.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Who runs, and where its lease is.
-#[derive(Clone, Debug)]
-pub struct Who {
-    /// The operator's own namespace.
-    pub namespace: String,
-    /// One name for each process.
-    pub identity: String,
-    /// Whether there is a lease at all.
-    pub elects: bool,
+/// What is known of the cluster while this process leads. Clones share it.
+#[derive(Clone, Default)]
+pub struct Watched(Arc<Mutex<Option<World>>>);
+
+impl Watched {
+    fn set(&self, world: Option<World>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = world;
+    }
+
+    /// Whether everything is known that is needed; while another process leads, nothing is.
+    fn readiness(&self) -> Result<(), String> {
+        let world = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(world) = world.as_ref() else {
+            return Ok(());
+        };
+        Needed::readiness(world.needed().into_iter().chain(world.policies.needed()))
+    }
+}
+
+/// Has readiness wait for it.
+pub fn count_for(
+    readiness: &Readiness,
+    client: &Client,
+    settings: &Settings,
+    who: &Who,
+    watched: &Watched,
+    stop: &CancellationToken,
+) {
+    let rules = rights::host::rules(&who.namespace, &settings.namespace);
+    rights::watch(
+        "rights for NMStates",
+        client.clone(),
+        rules,
+        readiness,
+        stop,
+    );
+    let watched = watched.clone();
+    readiness.add("watches for NMStates", move || watched.readiness());
 }
 
 /// Looks after NMStates and policies until it is told to stop.
-pub async fn run(client: Client, settings: Settings, who: Who, stop: CancellationToken) {
+pub async fn run(
+    client: Client,
+    settings: Settings,
+    who: Who,
+    watched: Watched,
+    stop: CancellationToken,
+) {
     let lease = Lease {
         namespace: who.namespace,
         name: LeaseName::Nmstate.to_string(),
         identity: who.identity,
     };
     while !stop.is_cancelled() {
-        let work = work(client.clone(), settings.clone());
+        let work = work(client.clone(), settings.clone(), &watched);
         if !who.elects {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -61,6 +99,7 @@ pub async fn run(client: Client, settings: Settings, who: Who, stop: Cancellatio
             Ok(Led::Lost(why)) => tracing::warn!("the lease of NMStates was lost: {why}"),
             Err(error) => tracing::warn!("the lease of NMStates: {error}"),
         }
+        watched.set(None);
         tokio::select! {
             () = stop.cancelled() => {}
             () = tokio::time::sleep(AGAIN) => {}
@@ -68,8 +107,9 @@ pub async fn run(client: Client, settings: Settings, who: Who, stop: Cancellatio
     }
 }
 
-async fn work(client: Client, settings: Settings) {
+async fn work(client: Client, settings: Settings, watched: &Watched) {
     let world = World::new();
+    watched.set(Some(world.clone()));
     let watches = world.watch(&client, &settings.namespace);
     let calls = Calls::new(client, FieldManager::Nmstate);
     let policies = policies::controller::Controller::new(calls.clone(), world.clone());

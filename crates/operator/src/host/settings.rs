@@ -83,13 +83,6 @@ impl Settings {
         }
     }
 
-    /// Reads the variables of this process.
-    pub fn of_process(operator: Source) -> Result<Option<Self>, String> {
-        let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
-        let environment = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
-        Self::read(&environment.collect(), operator)
-    }
-
     /// Reads the variables; none where no image is given. The error says which one cannot be read.
     pub fn read(
         environment: &BTreeMap<String, String>,

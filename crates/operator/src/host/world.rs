@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use keelson_api::NMState;
-use keelson_cluster::{Key, Mirror, Queue};
+use keelson_cluster::{Key, Mirror, Needed, Queue};
 use keelson_render::host::{Identity, KINDS, Kind};
 use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
@@ -165,19 +165,21 @@ impl World {
         watches
     }
 
-    /// Waits until everything is known that no decision can do without. What is not served
-    /// everywhere is not waited for.
-    pub async fn synced(&self) {
-        self.nmstates.synced().await;
-        self.nodes.synced().await;
-        self.pods.synced().await;
-        self.secrets.synced().await;
-        self.originals.synced().await;
-        for (kind, mirror) in &self.objects {
-            if !kind.group.contains("monitoring.coreos") && !kind.group.contains("openshift") {
-                mirror.synced().await;
-            }
-        }
+    /// What no decision can do without. What is not served everywhere is not waited for.
+    pub fn needed(&self) -> Vec<Needed> {
+        let everywhere = |kind: &Kind| {
+            !kind.group.contains("monitoring.coreos") && !kind.group.contains("openshift")
+        };
+        let objects = self.objects.iter().filter(|(kind, _)| everywhere(kind));
+        let others = [
+            self.nmstates.listed(),
+            self.nodes.listed(),
+            self.pods.listed(),
+            self.secrets.listed(),
+            self.originals.listed(),
+        ];
+        let objects = objects.map(|(_, mirror)| mirror.listed());
+        others.into_iter().chain(objects).collect()
     }
 
     /// An object of the installation.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use keelson_api::SeiNode;
 use keelson_api::condition::{Truth, truth};
 use keelson_api::node_condition::NodeCondition;
-use keelson_cluster::{Calls, Error, Key, Recorder};
+use keelson_cluster::{Calls, Error, Key, Needed, Recorder};
 use keelson_plan::Drift;
 use keelson_render::names;
 
@@ -106,9 +106,8 @@ impl Controller {
 
     /// Looks after all nodes, for ever. Begin to watch first.
     pub async fn run(&self) {
-        self.world
-            .synced(self.settings.render.access.is_some())
-            .await;
+        let policies = self.settings.render.access.is_some();
+        Needed::known(self.world.needed(policies)).await;
         self.world
             .queue
             .work(self.workers, |key| {

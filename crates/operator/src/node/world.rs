@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use keelson_api::SeiNode;
-use keelson_cluster::{Key, Mirror, Queue};
+use keelson_cluster::{Key, Mirror, Needed, Queue};
 use kube::api::ApiResource;
 use kube::core::GroupVersionKind;
 
@@ -172,43 +172,24 @@ impl World {
             .collect()
     }
 
-    /// What is not known yet or no longer current, one sentence each.
-    pub fn unsynced(&self, policies: bool) -> Vec<String> {
-        let mut watches = vec![
-            (self.nodes.what(), self.nodes.is_synced()),
-            (self.sets.what(), self.sets.is_synced()),
-            (self.services.what(), self.services.is_synced()),
-            (self.configs.what(), self.configs.is_synced()),
-            (self.claims.what(), self.claims.is_synced()),
-            (self.jobs.what(), self.jobs.is_synced()),
-            (self.pods.what(), self.pods.is_synced()),
-            (self.secrets.what(), self.secrets.is_synced()),
-            (self.certificates.what(), self.certificates.is_answered()),
+    /// What has to be known before anything is decided. A cluster may have no cert-manager, and so no
+    /// Certificates; but where they are only not known yet, a node would be taken to lack its own.
+    pub fn needed(&self, policies: bool) -> Vec<Needed> {
+        let mut needed = vec![
+            self.nodes.listed(),
+            self.sets.listed(),
+            self.services.listed(),
+            self.configs.listed(),
+            self.claims.listed(),
+            self.jobs.listed(),
+            self.pods.listed(),
+            self.secrets.listed(),
+            self.certificates.answered(),
         ];
         if policies {
-            watches.push((self.policies.what(), self.policies.is_synced()));
+            needed.push(self.policies.listed());
         }
-        let unsynced = watches.into_iter().filter(|(_, synced)| !synced);
-        unsynced
-            .map(|(what, _)| format!("{what} are not known yet"))
-            .collect()
-    }
-
-    /// Waits until everything is known that decisions need. A cluster may have no cert-manager, and so no
-    /// Certificates; but where they are only not known yet, a node would be taken to lack its own.
-    pub async fn synced(&self, policies: bool) {
-        self.nodes.synced().await;
-        self.sets.synced().await;
-        self.services.synced().await;
-        self.configs.synced().await;
-        self.claims.synced().await;
-        self.jobs.synced().await;
-        self.pods.synced().await;
-        self.secrets.synced().await;
-        self.certificates.answered().await;
-        if policies {
-            self.policies.synced().await;
-        }
+        needed
     }
 }
 

@@ -7,7 +7,7 @@
 use keelson_api::names::{Lease, NMSTATE_GROUP};
 
 use super::table::{APPLY_AND_DELETE, CREATE, named, right};
-use super::{Reach, Role};
+use super::{Ask, Reach, Role, Rule, of};
 
 const READ: &[&str] = &["get", "list", "watch"];
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -238,3 +238,14 @@ pub const OWN: Role = Role {
 
 /// Every role for NMStates.
 pub const ROLES: [Role; 3] = [EVERYWHERE, INSIDE, OWN];
+
+/// What readiness asks, where the operator runs in `own` and the host components in `hosts`.
+pub fn rules(own: &str, hosts: &str) -> Vec<Rule> {
+    let inside = of(&INSIDE, own).into_iter().map(|ask| Ask {
+        namespace: Some(hosts.to_owned()),
+        ..ask
+    });
+    let others = [EVERYWHERE, OWN];
+    let others = others.iter().flat_map(|role| of(role, own));
+    others.chain(inside).map(Ask::rule).collect()
+}

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use keelson_cluster::Key;
+use keelson_operator::controllers::Who;
 use keelson_operator::host::policies::known::Subject;
-use keelson_operator::host::run::{self, Who};
+use keelson_operator::host::run::{self, Watched};
 use keelson_testbed::faults::{Call, FaultProxy};
 use keelson_testbed::until;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -317,7 +318,8 @@ async fn of_two_operators_one_writes() {
             elects: true,
         };
         let stop = CancellationToken::new();
-        let run = run::run(faults.client(), stage.settings(), who, stop.clone());
+        let (settings, watched) = (stage.settings(), Watched::default());
+        let run = run::run(faults.client(), settings, who, watched, stop.clone());
         (faults, tokio::spawn(run), stop)
     };
     let first = begin("first");

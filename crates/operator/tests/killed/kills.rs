@@ -9,7 +9,7 @@ use keelson_wire::TaskType;
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use crate::program::{Program, Way};
+use crate::process::{Program, Way};
 use crate::stage::objects::tls_by_issuer;
 use crate::stage::{Scene, Stage};
 

@@ -11,7 +11,7 @@ use keelson_wire::TaskType;
 use kube::api::PostParams;
 use serde_json::json;
 
-use crate::program::{Program, Way, page, until_page};
+use crate::process::{Program, Way, page, until_page};
 use crate::stage::ledger::Seen;
 use crate::stage::objects::tls_by_issuer;
 use crate::stage::{Stage, script};
@@ -227,7 +227,7 @@ async fn readiness_names_a_right_that_is_missing() {
     let params = PostParams::default();
     let token = accounts.create_token_request("rightless", &params, &asked);
     let token = token.await.expect("a token").status.expect("a token").token;
-    let way = Way::with_token(&scene, &token);
+    let way = Way::with_token(&scene.faults().kubeconfig(), &token);
     // With a lease it would end at once: that right is missing too.
     let program = Program::start(&scene, &way, &["--leader-elect=false"]);
     let [_, probes] = program.addresses().await;

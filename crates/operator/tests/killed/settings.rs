@@ -1,6 +1,6 @@
 //! A program that is told too little does not start.
 
-use crate::program::{VARIABLES, command};
+use crate::process::{VARIABLES, command};
 
 #[tokio::test]
 async fn without_its_variables_it_names_all_of_them_sorted_and_ends_with_code_two() {

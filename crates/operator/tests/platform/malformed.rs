@@ -1,6 +1,7 @@
 //! Settings that are said and make no sense.
 
-use keelson_operator::platform::{of_process, read};
+use keelson_operator::controllers::of_process;
+use keelson_operator::platform::read;
 
 use crate::settings::{as_file, only_pod, shipped, with};
 
@@ -253,9 +254,9 @@ fn a_process_reads_the_file_it_was_told_of_or_says_that_it_cannot() {
     let folder = std::env::temp_dir().join(format!("keelson-platform-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let file = folder.join("platform.yaml");
-    let told = || match of_process(Some(&file)) {
+    let told = || match of_process(&[], Some(&file)) {
         Ok(_) => String::new(),
-        Err(problems) => problems.to_string(),
+        Err(refusal) => refusal.to_string(),
     };
 
     let absent = told();
@@ -274,7 +275,8 @@ fn a_process_reads_the_file_it_was_told_of_or_says_that_it_cannot() {
     // Where tests run in a pod themselves, it may have been told its name.
     let missing = |line: &str| line.starts_with("POD_NAME") && line.contains(" is missing");
     assert!(written.lines().all(missing), "{written}");
-    assert!(of_process(None).expect_err("nothing").names().count() > 2);
+    let nothing = of_process(&[], None).expect_err("nothing").to_string();
+    assert!(nothing.lines().count() > 2, "{nothing}");
 }
 
 #[test]

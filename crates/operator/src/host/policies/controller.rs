@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use keelson_api::NodeNetworkConfigurationPolicy;
 use keelson_api::enactment::enactment_name;
 use keelson_api::policy::NodeNetworkConfigurationPolicyStatus as Status;
-use keelson_cluster::{Calls, Error, Key};
+use keelson_cluster::{Calls, Error, Key, Needed};
 use kube::api::ApiResource;
 use serde_json::{Map, Value, json};
 
@@ -59,11 +59,14 @@ impl Controller {
 
     /// Waits until enough is known for a first look.
     pub async fn begin(&self) {
-        self.world.policies.synced().await;
-        self.world.nmstates.synced().await;
-        self.world.nodes.synced().await;
-        self.world.pods.synced().await;
-        self.world.originals.synced().await;
+        let world = &self.world;
+        let others = [
+            world.nmstates.listed(),
+            world.nodes.listed(),
+            world.pods.listed(),
+            world.originals.listed(),
+        ];
+        Needed::known(world.policies.needed().into_iter().chain(others)).await;
     }
 
     /// One look; gives when to look again.

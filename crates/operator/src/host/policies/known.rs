@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use keelson_api::host::{CLAIMS_CONFIG_MAP, CLAIMS_KEY};
 use keelson_api::names::HostWorkload;
 use keelson_api::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
-use keelson_cluster::{Key, Mirror, Queue};
+use keelson_cluster::{Key, Mirror, Needed, Queue};
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::task::JoinSet;
@@ -108,11 +108,13 @@ impl Known {
         ));
     }
 
-    /// Waits until everything was listed once.
-    pub async fn synced(&self) {
-        self.policies.synced().await;
-        self.enactments.synced().await;
-        self.claims.synced().await;
+    /// What no decision can do without.
+    pub fn needed(&self) -> [Needed; 3] {
+        [
+            self.policies.listed(),
+            self.enactments.listed(),
+            self.claims.listed(),
+        ]
     }
 
     /// The claims of handlers as they are now.
