@@ -9,8 +9,8 @@ use crate::controllers::Half;
 
 /// Runs SeiNodes on Kubernetes, and the host components of NMStates.
 ///
-/// What the platform of SeiNodes is comes from SEI_* variables, or from one YAML file; docs/platform.md lists
-/// them all.
+/// What the platform of SeiNodes is comes from SEI_* variables, or from one YAML file;
+/// docs/platform.md lists them all.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "keelson-operator", version)]
 pub struct Cli {

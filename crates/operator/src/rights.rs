@@ -1,9 +1,9 @@
 //! What each account of the install may do, in one table.
 //!
-//! `deploy/operator/roles.yaml` is written from it, and the operator asks the API server at its start
-//! whether it was given what the table says ([`asks`]). A right is here because a task needs it; what
-//! roles cannot say (which pods, which Secrets) is in `deploy/operator/policies.yaml`. Asking is for
-//! `cluster`.
+//! `deploy/operator/roles.yaml` is written from it, and while the operator runs its readiness says what
+//! of the table it was not given ([`asks`], [`watch`]). A right is here because a task needs it; what
+//! roles cannot say (which pods, which Secrets) is in `deploy/operator/policies.yaml`. How the
+//! API server is asked is for `cluster`.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// How long a process may take to start, to answer or to end, on a busy machine.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Everything the program has to be told.
 pub(crate) const VARIABLES: &[(&str, &str)] = &[
